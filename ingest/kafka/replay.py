@@ -61,33 +61,21 @@ class Feed:
             return await self._bury(
                 Buried.of(item.cluster, item.ts, item.position, error, kept(item.raw, strict=self._strict))
             )
-        observation = item.observation
-        messages: list[_Message] = []
-        try:
-            records, complaint = normalized(observation, strict=self._strict)
-            messages = _messages(records)
-        except BadRecord as error:
-            complaint = error
-        sent = await self._send(messages, item.position)
+        observation, position = item.observation, item.position
+        messages, complaint = _messages(lambda: normalized(observation, strict=self._strict))
+        sent = await self._send(messages, position)
         if complaint is None:
             return sent
         raw = kept(item.raw, strict=self._strict)
-        letter = Buried.of(observation.cluster, observation.ts, item.position, complaint, raw)
-        return [*sent, *await self._bury(letter)]
+        return [*sent, *await self._bury(Buried.of(observation.cluster, observation.ts, position, complaint, raw))]
 
     async def publish(self, received: Received) -> Acknowledgements:
         """Publish what a live source received. A digest is its place: sent again after a restart, it is the same."""
         self.published.read += 1
         source = f"live/{received.resource}"
-        messages: list[_Message] = []
-        try:
-            records, complaint = received.normalized(strict=self._strict)
-            messages = _messages(records)
-        except BadRecord as error:
-            complaint = error
-        sent = await self._send(
-            messages, Position(source, f"{xxhash.xxh3_64_intdigest(b''.join(each.value for each in messages)):016x}")
-        )
+        messages, complaint = _messages(lambda: received.normalized(strict=self._strict))
+        place = xxhash.xxh3_64_intdigest(b"".join(each.value for each in messages))
+        sent = await self._send(messages, Position(source, f"{place:016x}"))
         if complaint is None:
             return sent
         observation = received.redacted(strict=self._strict)
@@ -121,13 +109,19 @@ class Feed:
         return [*sent, await bury(self._publisher, self._topics, letter)]
 
 
-def _messages(records: Sequence[Record]) -> list[_Message]:
-    """Records with their messages' values; raises BadRecord where one is longer than Kafka takes."""
+def _messages(
+    normalize: Callable[[], tuple[list[Record], BadRecord | None]],
+) -> tuple[list[_Message], BadRecord | None]:
+    """The records with their messages' values, none where one is longer than Kafka takes; and what is wrong."""
+    try:
+        records, complaint = normalize()
+    except BadRecord as error:
+        return [], error
     messages = [_Message(record, encode_record(record)) for record in records]
     longest = max((len(message.value) for message in messages), default=0)
     if longest > MAX_MESSAGE_BYTES - PAYLOAD_BYTES:
-        raise BadRecord("too_long", f"the record has {size(longest)}")
-    return messages
+        return [], BadRecord("too_long", f"the record has {size(longest)}")
+    return messages, complaint
 
 
 async def replay_into_kafka(
