@@ -2,9 +2,9 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -233,6 +233,12 @@ def item_part(head: ListHead, index: int, raw: bytes) -> Part:
 def text_of(fields: Fields, name: str) -> str:
     """Return the field where it is a string; else an empty one."""
     return if_decodable(STRING.decode, fields.get(name, b"")) or ""
+
+
+def plain_text(fields: Mapping[str, Any], name: str) -> str:
+    """Return the decoded field where it is a string; else an empty one."""
+    value = fields.get(name)
+    return value if isinstance(value, str) else ""
 
 
 def _broken_document(place: str, document: bytes, error: Exception) -> Iterator[Part]:

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from ingest.files.documents import Fields
+from ingest.files.documents import Fields, plain_text
 from ingest.files.texts.ages import Printed
 from ingest.files.texts.exported import event_of_row
 from ingest.files.texts.shipped import time_of
@@ -67,21 +67,16 @@ def with_uid(event: dict[str, Any]) -> bool:
     about = event.get("involvedObject")
     if not isinstance(about, dict):
         return False
-    name, namespace, kind, own = (_text(about, each) for each in ("name", "namespace", "kind", "uid"))
+    name, namespace, kind, own = (plain_text(about, each) for each in ("name", "namespace", "kind", "uid"))
     if not name or (own and own not in {name, f"{namespace}/{name}"}):
         return False
     uid = f"{namespace}/{name}" if kind == "Pod" else name
     event["involvedObject"] = about | {"name": name, "namespace": namespace, "kind": kind, "uid": uid}
     source = event.get("source")
     source = source if isinstance(source, dict) else {}
-    event["source"] = {each: _text(source, each) for each in ("component", "host")}
-    event["message"] = _text(event, "message")
+    event["source"] = {each: plain_text(source, each) for each in ("component", "host")}
+    event["message"] = plain_text(event, "message")
     return True
-
-
-def _text(fields: Mapping[str, Any], name: str) -> str:
-    value = fields.get(name)
-    return value if isinstance(value, str) else ""
 
 
 def _nested(flat: dict[str, Any], before: str) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from ingest.files.documents import FIELDS, Found, text_of
+from ingest.files.documents import FIELDS, Found, plain_text, text_of
 from ingest.files.newest import newest_time
 
 LOGS: Final = "resourceLogs"
@@ -102,34 +102,29 @@ def _whole(content: Any) -> int | None:
 
 def _event(message: str, record: _Record, about: Mapping[str, Any]) -> dict[str, Any] | None:
     """An Event that the receiver flattened; None for a record without a reason and an object."""
-    reason, kind, name = (_text(about, each) for each in ("k8s.event.reason", "k8s.object.kind", "k8s.object.name"))
+    reason, kind, name = (plain_text(about, each) for each in ("k8s.event.reason", "k8s.object.kind", "k8s.object.name"))
     at = _time(record.time_unix_nano)
     if not (reason and kind and name and at):
         return None
-    namespace, count = _text(about, "k8s.namespace.name"), about.get("k8s.event.count")
-    created = _text(about, "k8s.event.start_time")
+    namespace, count = plain_text(about, "k8s.namespace.name"), about.get("k8s.event.count")
+    created = plain_text(about, "k8s.event.start_time")
     return {
         "apiVersion": "v1",
         "kind": "Event",
         "metadata": {
-            "name": _text(about, "k8s.event.name"),
+            "name": plain_text(about, "k8s.event.name"),
             "namespace": namespace or "default",
-            "uid": _text(about, "k8s.event.uid"),
+            "uid": plain_text(about, "k8s.event.uid"),
             "creationTimestamp": _as_in_api(created),
         },
-        "involvedObject": {"kind": kind, "namespace": namespace, "name": name, "uid": _text(about, "k8s.object.uid")},
+        "involvedObject": {"kind": kind, "namespace": namespace, "name": name, "uid": plain_text(about, "k8s.object.uid")},
         "reason": reason,
         "message": message,
-        "type": record.severity_text or _text(about, "k8s.event.type"),
-        "source": {"component": _text(about, "k8s.event.sourceComponent"), "host": _text(about, "k8s.node.name")},
+        "type": record.severity_text or plain_text(about, "k8s.event.type"),
+        "source": {"component": plain_text(about, "k8s.event.sourceComponent"), "host": plain_text(about, "k8s.node.name")},
         "lastTimestamp": at,
         "count": count if isinstance(count, int) else 1,
     }
-
-
-def _text(about: Mapping[str, Any], key: str) -> str:
-    value = about.get(key)
-    return value if isinstance(value, str) else ""
 
 
 def _time(nanoseconds: str | int) -> str:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
@@ -202,24 +202,16 @@ async def _grow(admin: AIOKafkaAdminClient, topic: Topic) -> None:
         await admin.create_partitions({topic.name: NewPartitions(topic.partitions)})
 
 
-@asynccontextmanager
-async def _clients(
-    bootstrap_servers: str, options: Mapping[str, Any] | None
-) -> AsyncIterator[tuple[AIOKafkaAdminClient, AIOKafkaConsumer]]:
-    settings = {"bootstrap_servers": bootstrap_servers, **(options or {})}
-    async with (
-        aiokafka_fixes.started(AIOKafkaAdminClient(**settings)) as admin,
-        aiokafka_fixes.started(AIOKafkaConsumer(**settings)) as consumer,
-    ):
-        yield admin, consumer
-
-
 async def dated_after(
     at: datetime, bootstrap_servers: str, names: Sequence[str], options: Mapping[str, Any] | None = None
 ) -> Mapping[str, datetime]:
     """Return, for each existing topic with a message dated after `at`, the date of one. Raises TopicsUnusable."""
+    settings = {"bootstrap_servers": bootstrap_servers, **(options or {})}
     try:
-        async with _clients(bootstrap_servers, options) as (admin, consumer):
+        async with (
+            aiokafka_fixes.started(AIOKafkaAdminClient(**settings)) as admin,
+            aiokafka_fixes.started(AIOKafkaConsumer(**settings)) as consumer,
+        ):
             described = await admin.describe_topics(sorted({*names} & {*await admin.list_topics()}))
             since_ms = int(at.timestamp() * 1000) + 1
             partitions = [TopicPartition(t["topic"], p["partition"]) for t in described for p in t["partitions"]]

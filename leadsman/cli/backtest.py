@@ -50,7 +50,7 @@ def command(
     from ingest.files.ahead import read_ahead
     from ingest.files.progress import progress_bar
     from leadsman.cli.present.backtest import document, fired_rows
-    from leadsman.cli.present.tables import show, show_document
+    from leadsman.cli.present.tables import show_raw
     from leadsman.cli.since import last_in_files, settled
     from sql.questions.backtest import backtest
     from streams.alerting.rules_file import default_rules, read_rules
@@ -62,13 +62,8 @@ def command(
     with progress_bar(quiet=form not in options.FOR_PEOPLE) as progress:
         items = read_ahead(paths, cluster=cluster, node=node, at=at, progress=progress, **between._asdict())
         found = backtest(items, rule_sets)
-    match form:
-        case "json" | "yaml":
-            show_document(document(found), form)
-        case "csv":
-            show(fired_rows(found), form)
-        case _:
-            _print(found, form)
+    if not show_raw(form, lambda: document(found), lambda: fired_rows(found)):
+        _print(found, form)
     if found.report.dead_letters:
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(found.report.dead_letters.items()))
         note(f"leadsman: some input was bad; everything else was replayed: {kinds}")

@@ -154,21 +154,13 @@ def command(
 
 
 def _print(known: Known, request: FitRequest, found: Answer, form: str, *, insists: bool, more: bool) -> None:
-    from leadsman.cli.console import out
     from leadsman.cli.present.fit import fit_columns, fit_lines, fit_rows
-    from leadsman.cli.present.layout import columns
-    from leadsman.cli.present.tables import show, show_columns, show_document
+    from leadsman.cli.present.tables import show_columns, show_lines, show_raw
     from sql.questions.fit import fit_document
 
-    match form:
-        case "json" | "yaml":
-            show_document(fit_document(known, request, found), form)
-        case "csv":
-            show(fit_rows(found), form)
-        case _:
-            for line in fit_lines(known, request, found, insists=insists, more=more):
-                out.print(line, soft_wrap=form == "wide" or columns() is None)
-            show_columns(fit_columns(found), form)
+    if not show_raw(form, lambda: fit_document(known, request, found), lambda: fit_rows(found)):
+        show_lines(fit_lines(known, request, found, insists=insists, more=more), form)
+        show_columns(fit_columns(found), form)
 
 
 def _print_answers(questions: Iterable[bytes], known: Known, node: str) -> None:

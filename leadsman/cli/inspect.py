@@ -24,17 +24,12 @@ def command(paths: tuple[Path, ...], cluster: str, node: str, at: datetime | Non
     from leadsman.cli.console import WIDE, wide
     from leadsman.cli.piped import on_disk
     from leadsman.cli.present.inspection import counted, document
-    from leadsman.cli.present.tables import show, show_document
+    from leadsman.cli.present.tables import show_raw
 
     with on_disk(paths) as files, progress_bar() as progress:
         inspection = inspect(files, cluster=cluster, node=node, at=at, progress=progress)
-    match form:
-        case "json" | "yaml":
-            show_document(document(inspection), form)
-        case "csv":
-            show(counted(inspection), form)
-        case _:
-            (Console(width=WIDE) if form == "wide" else wide).print(render(inspection))
+    if not show_raw(form, lambda: document(inspection), lambda: counted(inspection)):
+        (Console(width=WIDE) if form == "wide" else wide).print(render(inspection))
     if inspection.refused:
         fail(inspection.refused, EXIT_NO_SOURCE)
     if inspection.unreadable:

@@ -49,17 +49,9 @@ def command(nodes: Sequence[str], cluster: str, form: str, db: str) -> None:
 
 
 def _print(drain: Drain, fates: Sequence[Fate], form: str) -> None:
-    from leadsman.cli.console import out
     from leadsman.cli.present.drain import drain_columns, drain_document, drain_lines, drain_rows
-    from leadsman.cli.present.layout import columns
-    from leadsman.cli.present.tables import show, show_columns, show_document
+    from leadsman.cli.present.tables import show_columns, show_lines, show_raw
 
-    match form:
-        case "json" | "yaml":
-            show_document(drain_document(drain, fates), form)
-        case "csv":
-            show(drain_rows(fates), form)
-        case _:
-            for line in drain_lines(drain, fates):
-                out.print(line, soft_wrap=form == "wide" or columns() is None)
-            show_columns(drain_columns(fates), form)
+    if not show_raw(form, lambda: drain_document(drain, fates), lambda: drain_rows(fates)):
+        show_lines(drain_lines(drain, fates), form)
+        show_columns(drain_columns(fates), form)

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -11,6 +11,7 @@ import msgspec
 
 from common.amounts import counted
 from common.text import plain_json
+from leadsman.cli.console import out
 from leadsman.cli.present.layout import columns, folded, lines
 from sql.database.open import Result
 from sql.questions.cells import Column, as_columns, as_csv
@@ -34,6 +35,21 @@ def show(result: Result, form: str, why_empty: str = "", total: int = 0, *, fewe
                 ends = f"{rows} of {counted(total, 'row')}; --limit 0 shows all"
             for line in folded(ends, _width(form)):
                 click.echo(line)
+
+
+def show_raw(form: str, document: Callable[[], Any], rows: Callable[[], Result]) -> bool:
+    """Print an answer for a program, if that is its form, and tell whether it was."""
+    if form in {"json", "yaml"}:
+        show_document(document(), form)
+    elif form == "csv":
+        show(rows(), form)
+    return form in {"json", "yaml", "csv"}
+
+
+def show_lines(sentences: Iterable[str], form: str) -> None:
+    """Print the sentences of an answer, wrapped where a terminal sets a width."""
+    for line in sentences:
+        out.print(line, soft_wrap=_width(form) is None)
 
 
 def part(result: Result, most: int, *, newest: bool) -> Result:
