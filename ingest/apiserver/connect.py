@@ -109,7 +109,11 @@ def in_cluster(directory: Path) -> Configuration:
     result = Configuration()
     result.host = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
     result.ssl_ca_cert = str(directory / "ca.crt")
-    hook = _ServiceAccountToken(directory / "token")
+
+    def hook(target: Configuration) -> None:
+        """Read the projected token before each request: the kubelet replaces it about every 50 minutes."""
+        target.api_key["BearerToken"] = "Bearer " + (directory / "token").read_text(encoding="ascii").strip()
+
     try:
         hook(result)
         (directory / "ca.crt").read_bytes()
@@ -119,13 +123,3 @@ def in_cluster(directory: Path) -> Configuration:
         ) from error
     result.refresh_api_key_hook = hook
     return result
-
-
-class _ServiceAccountToken:
-    """Reads the projected token before each request: the kubelet replaces it about every 50 minutes."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def __call__(self, target: Configuration) -> None:
-        target.api_key["BearerToken"] = "Bearer " + self._path.read_text(encoding="ascii").strip()

@@ -4,7 +4,7 @@ import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final, Self
+from typing import Final
 
 from common.lines import Line
 from common.private import open_private
@@ -65,12 +65,6 @@ class CaptureWriter:
             self._file = open_private(path, "ab")
         except OSError as error:
             raise SourceError.of(path, f"cannot be written: {plain(error.strerror)}") from None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def write(self, observation: Observation) -> None:
         """Append one observation, whose `ts` is aware and whose `object` is valid JSON."""

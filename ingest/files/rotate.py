@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
-from typing import Final, NamedTuple, Protocol, Self
+from typing import Final, NamedTuple, Protocol
 
 from common.clock import SYSTEM
 from common.private import FOLDER
@@ -53,12 +53,6 @@ class RotatingCapture:
         self._rotation = rotation
         self._began_at: datetime | None = None
         self._start_file()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def write(self, observation: Observation) -> None:
         """Append one observation, to a new file where the present one is full or old."""

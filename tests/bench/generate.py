@@ -1,6 +1,7 @@
 """Write captures of any number of nodes, pods and samples: `python -m tests.bench.generate --help`."""
 
 import argparse
+from contextlib import closing
 from collections.abc import Iterator
 from copy import deepcopy
 from datetime import UTC, datetime, timedelta
@@ -50,7 +51,7 @@ def write_capture(
     """
     path.unlink(missing_ok=True)
     count = 0
-    with CaptureWriter(path, COMPRESSIONS.get(path.suffix, "none")) as capture:
+    with closing(CaptureWriter(path, COMPRESSIONS.get(path.suffix, "none"))) as capture:
         for observation in observations(
             nodes=nodes, pods=pods, samples=samples, seed=seed, numa=numa, interval=interval
         ):

@@ -3,7 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, Final, cast, get_args
 
@@ -125,7 +125,7 @@ def read(files: Iterable[Path]) -> list[Observation]:
 def test_a_capture_file_gives_back_every_observation_in_its_order(
     compression: Compression, observations: list[Observation], tmp_path: Path
 ) -> None:
-    with CaptureWriter(tmp_path / "c.jsonl", compression) as writer:
+    with closing(CaptureWriter(tmp_path / "c.jsonl", compression)) as writer:
         for observation in observations:
             writer.write(observation)
     assert list(map(told, read([tmp_path / "c.jsonl"]))) == list(map(told, observations))

@@ -5,6 +5,7 @@ The expected findings are those of the recorded behaviour (rules: recorded-behav
 
 import json
 from collections import Counter
+from contextlib import closing
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -44,7 +45,7 @@ def pieces(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     paths = []
     for number, (start, end) in enumerate(pairwise((0, *CUTS, len(items)))):
         path = folder / f"{number}.jsonl"
-        with CaptureWriter(path, "zstd" if number == 1 else "none") as writer:
+        with closing(CaptureWriter(path, "zstd" if number == 1 else "none")) as writer:
             for item in items[start:end]:
                 writer.write(item.observation)
         paths.append(path)

@@ -5,6 +5,7 @@ import json
 import random
 import tracemalloc
 import zlib
+from contextlib import closing
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -460,7 +461,7 @@ def test_what_was_written_is_read_again(
     path = tmp_path_factory.mktemp("written") / "capture"
     half = len(observations) // 2
     for part in (observations[:half], observations[half:]):
-        with CaptureWriter(path, compression) as writer:
+        with closing(CaptureWriter(path, compression)) as writer:
             for observation in part:
                 writer.write(observation)
     entries = read(path)
@@ -540,7 +541,7 @@ def test_file_that_a_killed_process_left_is_appended_to(
     left.write_bytes(data[: len(data) - lost_bytes])
     writer.close()
     before = [entry.raw for entry in read(left) if isinstance(entry, Observed)]
-    with CaptureWriter(left, compression) as again:
+    with closing(CaptureWriter(left, compression)) as again:
         again.write(observation(77))
     entries = read(left)
     after = [entry for entry in entries if isinstance(entry, Observed)]
@@ -552,7 +553,7 @@ def test_file_that_a_killed_process_left_is_appended_to(
 
 def test_file_of_another_compression_is_not_appended_to(tmp_path: Path) -> None:
     path = tmp_path / "capture"
-    with CaptureWriter(path, "gzip") as writer:
+    with closing(CaptureWriter(path, "gzip")) as writer:
         writer.write(observation())
     with pytest.raises(SourceError, match="exists already, with compression gzip"):
         CaptureWriter(path, "none")

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -32,7 +33,7 @@ def _numbers(path: Path) -> list[int]:
 
 def test_a_full_file_is_followed_by_another_and_their_names_sort_in_order(tmp_path: Path) -> None:
     fake = FakeClock()
-    with RotatingCapture(tmp_path, "lab", now=fake.now, rotation=Rotation(limit_bytes=250)) as capture:
+    with closing(RotatingCapture(tmp_path, "lab", now=fake.now, rotation=Rotation(limit_bytes=250))) as capture:
         for number in range(7):
             capture.write(_observation(fake, number))
     files = sorted(tmp_path.iterdir())
@@ -43,7 +44,7 @@ def test_a_full_file_is_followed_by_another_and_their_names_sort_in_order(tmp_pa
 
 def test_an_old_file_is_followed_by_another_but_an_empty_one_is_not(tmp_path: Path) -> None:
     fake = FakeClock()
-    with RotatingCapture(tmp_path, "lab", now=fake.now, rotation=Rotation(limit_seconds=60)) as capture:
+    with closing(RotatingCapture(tmp_path, "lab", now=fake.now, rotation=Rotation(limit_seconds=60))) as capture:
         fake.seconds = 100
         capture.write(_observation(fake, 0))
         fake.seconds = 159
@@ -57,7 +58,7 @@ def test_only_the_newest_files_are_kept(tmp_path: Path) -> None:
     fake = FakeClock()
     other = tmp_path / "lab-east-20250101T000000Z-0000.jsonl"
     other.touch()
-    with RotatingCapture(tmp_path, "lab", now=fake.now, rotation=Rotation(limit_bytes=1, keep=2)) as capture:
+    with closing(RotatingCapture(tmp_path, "lab", now=fake.now, rotation=Rotation(limit_bytes=1, keep=2))) as capture:
         for number in range(5):
             capture.write(_observation(fake, number))
     assert [_numbers(path) for path in sorted(tmp_path.glob("lab-2026*"))] == [[3], [4]]
@@ -67,14 +68,14 @@ def test_only_the_newest_files_are_kept(tmp_path: Path) -> None:
 def test_a_second_process_never_appends_to_the_file_of_the_first(tmp_path: Path) -> None:
     fake = FakeClock()
     for number in range(2):
-        with RotatingCapture(tmp_path, "lab", now=fake.now, rotation=Rotation()) as capture:
+        with closing(RotatingCapture(tmp_path, "lab", now=fake.now, rotation=Rotation())) as capture:
             capture.write(_observation(fake, number))
     assert [_numbers(path) for path in sorted(tmp_path.iterdir())] == [[0], [1]]
 
 
 def test_a_file_that_someone_removed_is_followed_by_another(tmp_path: Path) -> None:
     fake = FakeClock()
-    with RotatingCapture(tmp_path, "lab", now=fake.now, rotation=Rotation()) as capture:
+    with closing(RotatingCapture(tmp_path, "lab", now=fake.now, rotation=Rotation())) as capture:
         capture.write(_observation(fake, 0))
         capture.path.unlink()
         capture.write(_observation(fake, 1))
@@ -126,7 +127,7 @@ def test_a_capture_is_its_owner_s_alone(tmp_path: Path) -> None:
     fake = FakeClock()
     before = os.umask(0)
     try:
-        with RotatingCapture(folder, "lab", now=fake.now, rotation=Rotation()) as capture:
+        with closing(RotatingCapture(folder, "lab", now=fake.now, rotation=Rotation())) as capture:
             capture.write(_observation(fake, 1))
     finally:
         os.umask(before)
