@@ -183,4 +183,6 @@ class Changes:
         self, source: Origin, body: bytes | msgspec.Raw, change: Change, node: str = "", decoded: Any = None
     ) -> Seen:
         name = self._resource.name
-        return Seen(name, "", observation_of(self._clock.now(), self._cluster, source, name, body, node, change), decoded)
+        return Seen(
+            name, "", observation_of(self._clock.now(), self._cluster, source, name, body, node, change), decoded
+        )

@@ -23,7 +23,6 @@ from common.text import plain
 from ingest.apiserver import client_fixes
 from ingest.model.observation import if_decodable
 
-
 BODY_LIMIT_BYTES: Final = 1024 * 1024 * 1024
 """An answer that is read whole; a list at version "0" of 150,000 pods comes as one page from the watch cache."""
 ERROR_BODY_LIMIT_BYTES: Final = 64 * 1024

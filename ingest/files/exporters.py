@@ -1,7 +1,6 @@
 """Events as exporters flatten them: with dots in field names, in other letter cases, or as rows of a table."""
 
 import re
-from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec

@@ -102,7 +102,9 @@ def _whole(content: Any) -> int | None:
 
 def _event(message: str, record: _Record, about: Mapping[str, Any]) -> dict[str, Any] | None:
     """An Event that the receiver flattened; None for a record without a reason and an object."""
-    reason, kind, name = (plain_text(about, each) for each in ("k8s.event.reason", "k8s.object.kind", "k8s.object.name"))
+    reason, kind, name = (
+        plain_text(about, each) for each in ("k8s.event.reason", "k8s.object.kind", "k8s.object.name")
+    )
     at = _time(record.time_unix_nano)
     if not (reason and kind and name and at):
         return None
@@ -117,11 +119,19 @@ def _event(message: str, record: _Record, about: Mapping[str, Any]) -> dict[str,
             "uid": plain_text(about, "k8s.event.uid"),
             "creationTimestamp": _as_in_api(created),
         },
-        "involvedObject": {"kind": kind, "namespace": namespace, "name": name, "uid": plain_text(about, "k8s.object.uid")},
+        "involvedObject": {
+            "kind": kind,
+            "namespace": namespace,
+            "name": name,
+            "uid": plain_text(about, "k8s.object.uid"),
+        },
         "reason": reason,
         "message": message,
         "type": record.severity_text or plain_text(about, "k8s.event.type"),
-        "source": {"component": plain_text(about, "k8s.event.sourceComponent"), "host": plain_text(about, "k8s.node.name")},
+        "source": {
+            "component": plain_text(about, "k8s.event.sourceComponent"),
+            "host": plain_text(about, "k8s.node.name"),
+        },
         "lastTimestamp": at,
         "count": count if isinstance(count, int) else 1,
     }

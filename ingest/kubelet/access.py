@@ -3,8 +3,8 @@
 import re
 import ssl
 from collections.abc import Callable
-from pathlib import Path
 from http import HTTPStatus
+from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import quote
 

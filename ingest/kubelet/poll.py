@@ -3,8 +3,8 @@
 import asyncio
 import zlib
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from math import ceil
 from http import HTTPStatus
+from math import ceil
 from typing import Any, Final, Literal
 
 import msgspec

@@ -105,7 +105,9 @@ class Scheduler:
         self.failure.recovered()
         self._tally["scheduler", "observation"] += 1
         answer = msgspec.json.encode({"text": line, "scheduler": self.host})
-        await self._emit(Received(observation_of(self._clock.now(), self._cluster, "list", SCHEDULER_CACHE.name, answer)))
+        await self._emit(
+            Received(observation_of(self._clock.now(), self._cluster, "list", SCHEDULER_CACHE.name, answer))
+        )
 
     async def _comparable(self, line: str, asked_at: datetime) -> None:
         """Return once the base of the comparison is known; raises CacheUnknown if it stays unknown.

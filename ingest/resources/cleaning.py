@@ -28,7 +28,7 @@ class Cleaner:
     def __init__(self, keeps: Callable[[str], bool], mode: Mode) -> None:
         self._keeps = keeps
         self._mode = mode
-        self._cleaners = {
+        self._cleaners: dict[str, Callable[[Any], Any]] = {
             "env": self._env,
             "annotations": self._annotations,
             "terminated": partial(self._without, "message"),  # a container's own output, or the end of its log

@@ -77,7 +77,10 @@ STORAGE: Final[tuple[ApiResource[Any], ...]] = (
     _of_storage(PersistentVolume, "v1", "/api/v1/persistentvolumes", without=_VOLUMES),
     _of_storage(StorageClass, _STORAGE, "/apis/storage.k8s.io/v1/storageclasses", without=_VOLUMES),
     _of_storage(
-        CSINode, _STORAGE, "/apis/storage.k8s.io/v1/csinodes", without="it is unknown how many volumes nodes can attach"
+        CSINode,
+        _STORAGE,
+        "/apis/storage.k8s.io/v1/csinodes",
+        without="it is unknown how many volumes nodes can attach",
     ),
     _of_storage(CSIDriver, _STORAGE, "/apis/storage.k8s.io/v1/csidrivers", without=_CAPACITY),
     _of_storage(

@@ -110,7 +110,7 @@ def _split_examples(command: click.Command) -> None:
 
 
 class Commands(click.Group):
-    """The commands under their headings. An error that the user can fix is one sentence and a status, not a traceback.
+    """The commands under their headings. An error that the user can fix is one sentence, not a traceback.
 
     The module `leadsman.cli.NAME` (with `_` for `-`) has a click command named `command`.
     """

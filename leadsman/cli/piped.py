@@ -147,9 +147,7 @@ class _Allowance:
 
     def _check(self, *, is_within: bool) -> None:
         if not is_within:
-            raise SourceError.of(
-                self._path, "not read, because it would unpack to far more than its size (a bomb)"
-            )
+            raise SourceError.of(self._path, "not read, because it would unpack to far more than its size (a bomb)")
 
 
 def _unpack(path: Path, into: Path) -> None:

@@ -16,7 +16,7 @@ from common.errors import CredentialsRefused, SourceUnusable
 from common.private import FOLDER
 from common.scrub import scrub
 from common.tasks import Tasks, in_thread
-from common.telemetry import Values, registered
+from common.telemetry import registered
 from common.text import plain
 from ingest.apiserver.connect import context_name
 from ingest.files.ahead import read_ahead

@@ -1,8 +1,8 @@
 """Write captures of any number of nodes, pods and samples: `python -m tests.bench.generate --help`."""
 
 import argparse
-from contextlib import closing
 from collections.abc import Iterator
+from contextlib import closing
 from copy import deepcopy
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from aiokafka import TopicPartition
+from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError
 
 from ingest.kafka import admin, aiokafka_fixes
@@ -11,8 +12,12 @@ from ingest.kafka import admin, aiokafka_fixes
 
 async def lag(servers: str, group: str, names: Sequence[str], options: Mapping[str, Any] | None = None) -> int:
     """Return their number; raises TopicsUnusable."""
+    settings = {"bootstrap_servers": servers, **(options or {})}
     try:
-        async with admin._clients(servers, options) as (client, consumer):
+        async with (
+            aiokafka_fixes.started(AIOKafkaAdminClient(**settings)) as client,
+            aiokafka_fixes.started(AIOKafkaConsumer(**settings)) as consumer,
+        ):
             described = await client.describe_topics(list(names))
             partitions = [TopicPartition(t["topic"], p["partition"]) for t in described for p in t["partitions"]]
             begins = await consumer.beginning_offsets(partitions)

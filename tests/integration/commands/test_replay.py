@@ -5,8 +5,8 @@ The expected findings are those of the recorded behaviour (rules: recorded-behav
 
 import json
 from collections import Counter
-from contextlib import closing
 from collections.abc import Sequence
+from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias

@@ -5,8 +5,8 @@ import json
 import random
 import tracemalloc
 import zlib
-from contextlib import closing
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any

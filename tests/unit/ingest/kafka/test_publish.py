@@ -11,7 +11,7 @@ import uvloop
 from aiokafka.errors import KafkaError
 
 from common.errors import FilesUnusable
-from common.telemetry import _REGISTERED
+from common.telemetry import why_not
 from common.tls import RotatingContext
 from ingest.kafka import aiokafka_fixes
 from ingest.kafka.publish import MAX_NUMBERED, SENT, Publisher, PublisherEnded, _Numbers
@@ -33,7 +33,7 @@ def test_a_ca_file_that_is_empty_for_a_moment_ends_the_publisher_loudly(tmp_path
                 try:
                     await asyncio.Event().wait()
                 finally:
-                    reasons.extend(_REGISTERED.why_not())
+                    reasons.extend(why_not())
                     with pytest.raises(PublisherEnded, match="publishing to Kafka has ended"):
                         await publisher.send("topic", b"key", b"value")
 

@@ -33,6 +33,7 @@ from ingest.resources.node_resource_topologies import NODE_RESOURCE_TOPOLOGIES
 from ingest.resources.nodes import NODES
 from ingest.resources.pods import PODS
 from ingest.resources.resource import ApiResource
+from ingest.resources.table import POLLED
 from waiting import until
 
 CANARY = "canary-2b70d1"
@@ -188,7 +189,9 @@ async def _answered(resource: str, body: bytes) -> list[Any]:
         taken.append(received)
 
     kubelets = Kubelets("lab", fetch, emit, clock=FakeClock().clock, tally=Counter())
-    await kubelets._round(_Kubelet("n1", FakeClock().clock))
+    kubelet = _Kubelet("n1", FakeClock().clock)
+    for each in POLLED:
+        await kubelets._ask_where_due(kubelet, each)
     return [record for received in taken if received.resource == resource for record in received.normalized()[0]]
 
 

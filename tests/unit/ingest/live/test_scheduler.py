@@ -191,7 +191,7 @@ async def test_a_cache_names_its_scheduler_and_a_failing_one_is_degraded_until_i
         found: list[Any] = []
         for each in both:
             await each._ask()
-            found += (await seen.get()).records()
+            found += (await seen.get()).normalized()[0]
         assert [(one.cluster, one.node, one.nodes, one.names, one.scheduler) for one in found] == [
             ("lab", "", nodes, None, f"{HOST}:{fake.port}") for nodes, fake in zip((5000, 4999), fakes, strict=True)
         ]
@@ -200,7 +200,7 @@ async def test_a_cache_names_its_scheduler_and_a_failing_one_is_degraded_until_i
         fakes[0].status = 500
         for _ in range(2):
             await both[0]._ask()
-        (error,) = (await seen.get()).records()
+        (error,) = (await seen.get()).normalized()[0]
         assert isinstance(error, SourceErrorRecord)
         assert (error.node, error.resource) == ("", "scheduler_cache")
         assert error.error.startswith(f"scheduler {HOST}:{fakes[0].port}: 500 Internal Server Error")
@@ -251,7 +251,7 @@ class Waiting:
         await self.scheduler._ask()
         await self.https.close()
         (told,) = self.told
-        return told.type
+        return told.redacted().type
 
 
 async def test_the_number_of_nodes_that_are_seen_is_reported_at_once(authority: Authority) -> None:
