@@ -65,6 +65,16 @@ class _Component(NamedTuple):
     refresh: Refresh | None
 
 
+def why_not() -> list[str]:
+    """Return the reasons why this process is not ready, without secrets and safe to show to every reader."""
+    asked = [each.reasons for each in _REGISTERED.components if each.reasons is not None]
+    if not asked:
+        return ["it is starting"]
+    found = [each for reasons in asked for each in reasons()]
+    shown, more = [plain(scrub(each)) for each in found[:REASONS_AT_MOST]], len(found) - REASONS_AT_MOST
+    return [*shown, f"and {more} more"] if more > 0 else shown
+
+
 class _Registered(Collector):
     """Collects the figures of running components; sums a figure that two of them share."""
 
@@ -179,16 +189,6 @@ def routes(part: str) -> list[web.RouteDef]:
         return web.Response(body=await scrapes.text(), headers={"Content-Type": CONTENT_TYPE})
 
     return [web.get("/healthz", healthz), web.get("/readyz", readyz), web.get("/metrics", metrics)]
-
-
-def why_not() -> list[str]:
-    """Return the reasons why this process is not ready, without secrets and safe to show to every reader."""
-    asked = [each.reasons for each in _REGISTERED.components if each.reasons is not None]
-    if not asked:
-        return ["it is starting"]
-    found = [each for reasons in asked for each in reasons()]
-    shown, more = [plain(scrub(each)) for each in found[:REASONS_AT_MOST]], len(found) - REASONS_AT_MOST
-    return [*shown, f"and {more} more"] if more > 0 else shown
 
 
 def _family(figure: Figure, values: Values) -> Metric:
