@@ -93,7 +93,9 @@ class _ListMetadata(msgspec.Struct, frozen=True, rename="camel"):
     continue_token: str = msgspec.field(default="", name="continue")
 
 
-class _List(msgspec.Struct, frozen=True):
+class List(msgspec.Struct, frozen=True):
+    """Objects of one kind, not decoded."""
+
     metadata: _ListMetadata = _ListMetadata()
     items: list[msgspec.Raw] | None = None
 
@@ -104,7 +106,7 @@ class Page(NamedTuple):
     last: bool
 
 
-_LIST: Final = msgspec.json.Decoder(_List)
+decode_list: Final = msgspec.json.Decoder(List).decode
 
 
 async def pages(client: ApiClient, path: str, version: str, match: str = "") -> AsyncGenerator[Page, None]:
@@ -120,7 +122,7 @@ async def pages(client: ApiClient, path: str, version: str, match: str = "") -> 
     while True:
         try:
             async with get(client, path, query, LIST_TIMEOUT) as response:
-                page = _LIST.decode(await read_body(response))
+                page = decode_list(await read_body(response))
         except ApiError as error:
             if not error.expired or "continue" not in query:
                 raise

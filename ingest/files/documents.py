@@ -65,22 +65,6 @@ _LIST_KIND: Final = re.compile(r'"kind"\s*:\s*"(\w+)List"')
 _BETWEEN: Final = re.compile(r"[\s,]*")
 
 
-class _Spec(msgspec.Struct, frozen=True):
-    containers: msgspec.Raw = msgspec.Raw()
-
-
-class _Status(msgspec.Struct, frozen=True, rename="camel"):
-    phase: msgspec.Raw = msgspec.Raw()
-    node_info: msgspec.Raw = msgspec.Raw()
-
-
-class _Whole(msgspec.Struct, frozen=True):
-    metadata: msgspec.Raw
-    spec: _Spec
-    status: _Status
-
-
-_WHOLE: Final = msgspec.json.Decoder(_Whole)
 _OF_A_WHOLE: Final = frozenset({"metadata", "spec", "status"})
 
 
@@ -88,12 +72,12 @@ def kind_by_fields(fields: Fields) -> str:
     """Name a pod or node that has no kind, as an item of the API server's own List; empty for anything else."""
     if not fields.keys() >= _OF_A_WHOLE:
         return ""
-    whole = if_decodable(_WHOLE.decode, msgspec.json.encode({name: fields[name] for name in _OF_A_WHOLE}))
-    if whole is None:
+    spec, status = (fields_of(bytes(fields[name])) for name in ("spec", "status"))
+    if spec is None or status is None:
         return ""
-    if bytes(whole.status.node_info):
+    if "nodeInfo" in status:
         return "Node"
-    return "Pod" if bytes(whole.spec.containers) and bytes(whole.status.phase) else ""
+    return "Pod" if "containers" in spec and "phase" in status else ""
 
 
 class ListHead(NamedTuple):

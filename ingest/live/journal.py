@@ -2,7 +2,7 @@
 
 import fcntl
 import os
-from collections.abc import Iterator
+import re
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -16,6 +16,7 @@ from ingest.model.summary import Summary
 SEGMENT_BYTES: Final = 16 * 1024 * 1024
 _DIGITS: Final = 8
 _SUFFIX: Final = ".jsonl"
+_SEGMENT: Final = re.compile(rf"[0-9]{{{_DIGITS}}}{re.escape(_SUFFIX)}")
 
 
 class JournalHeld(HeldElsewhere):
@@ -92,13 +93,7 @@ class Journal:
         return self._folder / f"{number:0{_DIGITS}d}{_SUFFIX}"
 
     def _segments(self) -> list[Path]:
-        return sorted(self._named())
-
-    def _named(self) -> Iterator[Path]:
-        for path in self._folder.iterdir():
-            name = path.name.removesuffix(_SUFFIX)
-            if path.suffix == _SUFFIX and len(name) == _DIGITS and name.isdecimal():
-                yield path
+        return sorted(path for path in self._folder.iterdir() if _SEGMENT.fullmatch(path.name))
 
 
 def _locked(folder: Path) -> int:

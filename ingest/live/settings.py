@@ -97,10 +97,6 @@ class LiveSettings(Section):
         given = [resource for resource in WATCHED if resource.name in self.resources]
         return [resource for resource in given if resource.namespaced or not self.namespace]
 
-    def within(self, namespace: str) -> "LiveSettings":
-        """The same of one namespace."""
-        return self.model_copy(update={"namespace": namespace})
-
     @property
     def schedulers(self) -> tuple[str, ...]:
         """URLs of the schedulers to ask; none without a watch of nodes, with which their caches are compared."""

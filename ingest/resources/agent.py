@@ -1,6 +1,5 @@
 """Resources that the agent reads: CPUs, checkpoints, podresources, memory, disks, NUMA nodes, cgroups."""
 
-from collections.abc import Callable
 from typing import Any, Final
 
 import msgspec
@@ -14,7 +13,6 @@ from ingest.model.machine import (
     NumaPodMemory,
     PodThrottling,
 )
-from ingest.model.observation import Observation
 from ingest.model.podresources import NodeResources
 from ingest.model.records import (
     CgroupValuesRecord,
@@ -28,7 +26,7 @@ from ingest.model.records import (
     Record,
 )
 from ingest.resources.decoding import text
-from ingest.resources.resource import NodeResource, node_of
+from ingest.resources.resource import NodeResource, as_record
 
 
 class _Checkpoint(msgspec.Struct, frozen=True):
@@ -64,23 +62,12 @@ def _checkpoint(data: bytes | msgspec.Raw) -> _Checkpoint:
     return _Checkpoint(text(data))
 
 
-def _as(record: type[Record]) -> Callable[[Observation, msgspec.Struct], list[Record]]:
-    return lambda observation, answer: [
-        record(
-            ts=observation.ts,
-            cluster=observation.cluster,
-            node=node_of(observation),
-            **msgspec.structs.asdict(answer),
-        )
-    ]
-
-
 def _stored(name: str, record: type[Record], *, of_memory: bool) -> NodeResource[Any]:
     """Return the checkpoint of a manager of the kubelet."""
     return NodeResource(
         name=name,
         decode=_checkpoint,
-        records=_as(record),
+        records=as_record(record),
         secrets=False,
         fields=lambda fields: "policyName" in fields and ("machineState" in fields) is of_memory,
         file=f"var/lib/kubelet/{name}",
@@ -93,7 +80,9 @@ def _measured(
     """Return a resource that the agent measures; this field, or that of its name, distinguishes it in a dump."""
     settings = {"fields": lambda fields: (field or name) in fields, **more}
     decode = msgspec.json.Decoder(shape).decode
-    return NodeResource(name=name, decode=decode, records=_as(record), secrets=False, origin="agent", **settings)
+    return NodeResource(
+        name=name, decode=decode, records=as_record(record), secrets=False, origin="agent", **settings
+    )
 
 
 CPU_MANAGER_STATE: Final = _stored("cpu_manager_state", CpuManagerRecord, of_memory=False)

@@ -11,31 +11,19 @@ from ingest.model.objects.node import KubeletConfiguration
 from ingest.model.observation import Observation
 from ingest.model.records import Metric, MetricsRecord, Record, SettingsRecord
 from ingest.resources.decoding import kept
-from ingest.resources.resource import KubeletResource, node_of
+from ingest.resources.resource import KubeletResource, as_record, node_of
 from ingest.resources.scheduler_cache import is_about_a_cache
 
 
 class _Configz(msgspec.Struct, frozen=True):
-    kubeletconfig: KubeletConfiguration
+    config: KubeletConfiguration = msgspec.field(name="kubeletconfig")
     intended_by: str = msgspec.field(default="", name="intendedBy")
-
-
-def _records(observation: Observation, configz: _Configz) -> list[Record]:
-    node = node_of(observation)
-    settings = SettingsRecord(
-        ts=observation.ts,
-        cluster=observation.cluster,
-        node=node,
-        config=configz.kubeletconfig,
-        intended_by=configz.intended_by,
-    )
-    return [settings]
 
 
 CONFIGZ: Final = KubeletResource(
     name="configz",
     decode=kept(_Configz),
-    records=_records,
+    records=as_record(SettingsRecord),
     fields=lambda fields: "kubeletconfig" in fields,
     timeless=True,
     seconds=600.0,

@@ -152,6 +152,18 @@ class KubeletResource(NodeResource[T]):
     """It is asked for at once when the node's pods are others than before."""
 
 
+def as_record(record: type[Record]) -> Callable[[Observation, msgspec.Struct], list[Record]]:
+    """Return what makes a record about a node of an answer that has its fields."""
+    return lambda observation, answer: [
+        record(
+            ts=observation.ts,
+            cluster=observation.cluster,
+            node=node_of(observation),
+            **msgspec.structs.asdict(answer),
+        )
+    ]
+
+
 def on_cluster(_: Object) -> str:
     """The log of objects that are on their cluster's."""
     return ""

@@ -18,12 +18,7 @@ PORT = 8421
     "leadsman mcp --http --host 0.0.0.0 --token-file token",
 )
 @click.option("--http", is_flag=True, help="Serve HTTP at /mcp instead of standard input and output.")
-@click.option(
-    "--host",
-    default="127.0.0.1",
-    metavar="ADDRESS",
-    help="Address to listen on. Any other than loopback needs a token.",
-)
+@options.host
 @click.option(
     "--port", type=click.IntRange(0, 65535), metavar="N", default=PORT, help="With --http; 0 picks a free one."
 )

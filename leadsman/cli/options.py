@@ -213,13 +213,14 @@ for_long = _all(
     ),
 )
 
+host = click.option(
+    "--host",
+    default="127.0.0.1",
+    metavar="ADDRESS",
+    help="Address to listen on. Any other than loopback needs a token.",
+)
 page = _all(
-    click.option(
-        "--host",
-        default="127.0.0.1",
-        metavar="ADDRESS",
-        help="Address to listen on. Any other than loopback needs a token.",
-    ),
+    host,
     click.option(
         "--port",
         type=click.IntRange(0, 65535),

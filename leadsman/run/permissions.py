@@ -152,7 +152,7 @@ async def reachable(settings: LiveSettings, namespace: str) -> LiveSettings:
     async with ApiClient(access) as client:
         with suppress(ApiError, *TRANSPORT_ERRORS):  # what is wrong there, `check_cluster` reports
             if namespace and not await Account(client).may(Permission("list", "pods", path=PODS.paths[0])):
-                return settings.within(namespace)
+                return settings.model_copy(update={"namespace": namespace})
     return settings
 
 

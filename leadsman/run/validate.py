@@ -5,7 +5,6 @@ from contextlib import AsyncExitStack
 from typing import Final
 
 import aiohttp
-import msgspec
 from kubernetes_asyncio.client.api_client import ApiClient
 
 from common.clock import SYSTEM
@@ -15,6 +14,7 @@ from common.text import plain
 from ingest.apiserver.connect import KubeconfigError, configuration
 from ingest.apiserver.filters import metadata_of
 from ingest.apiserver.requests import TRANSPORT_ERRORS, ApiError, TooLargeError, get, read_body
+from ingest.apiserver.watch_events import decode_list
 from ingest.kafka.admin import TopicsUnusable, ensure_topics
 from ingest.kafka.reaching import explain
 from ingest.kubelet.access import kubelet_address
@@ -32,10 +32,6 @@ from sql.database.open import connect
 from sql.schema.migrate import check_migrated
 
 TIMEOUT: Final = aiohttp.ClientTimeout(total=15)
-
-
-class _Nodes(msgspec.Struct, frozen=True):
-    items: list[msgspec.Raw]
 
 
 async def validate(settings: Settings) -> list[Checked]:
@@ -92,7 +88,7 @@ async def check_kubelet(settings: LiveSettings) -> AsyncIterator[Checked]:
             access = await configuration(settings.kubeconfig, settings.context)
             client = await stack.enter_async_context(ApiClient(access))
             async with get(client, NODES.paths[0], {"limit": "1"}, TIMEOUT) as response:
-                node = msgspec.json.decode(await read_body(response), type=_Nodes).items[0]
+                node = (decode_list(await read_body(response)).items or ())[0]
         except (KubeconfigError, ApiError, IndexError, *UNDECODABLE, *TRANSPORT_ERRORS):
             return  # what is wrong there is the cluster's, and reported
         name = metadata_of(node).name

@@ -6,7 +6,6 @@ from functools import partial
 from typing import Final
 
 import aiohttp
-import msgspec
 import structlog
 from kubernetes_asyncio.client.api_client import ApiClient
 from kubernetes_asyncio.client.configuration import Configuration
@@ -17,9 +16,11 @@ from common.scrub import scrub
 from common.tasks import run_until
 from common.telemetry import Figure, registered
 from ingest.apiserver.connect import SERVICE_ACCOUNT, configuration
+from ingest.apiserver.filters import metadata_of
 from ingest.apiserver.leader import LeaderElection, LeadershipLostError, LeaseName, Work, new_identity
 from ingest.apiserver.requests import TRANSPORT_ERRORS, ApiError, read_body, request
 from ingest.apiserver.versions import NOT_KEPT, Kept
+from ingest.apiserver.watch_events import decode_list
 from ingest.kafka.replay import Acknowledgements, Feed, Publish
 from ingest.kafka.settings import KafkaSettings
 from ingest.kafka.versions import versions_in
@@ -37,18 +38,6 @@ _TIMEOUT: Final = aiohttp.ClientTimeout(total=10)
 _KUBE_SYSTEM: Final = {"fieldSelector": "metadata.name=kube-system"}
 LEADS: Final = Figure("leads", "gauge", "1 for the watcher that has the Lease")
 log = structlog.get_logger(__name__)
-
-
-class _Metadata(msgspec.Struct, frozen=True):
-    uid: str
-
-
-class _Namespace(msgspec.Struct, frozen=True):
-    metadata: _Metadata
-
-
-class _Namespaces(msgspec.Struct, frozen=True):
-    items: list[_Namespace]
 
 
 class ElectionRefusedError(SourceUnusable):
@@ -100,8 +89,8 @@ async def _cluster_uid(access: Configuration) -> str:
             ApiClient(access) as client,
             request(client, "GET", "/api/v1/namespaces", timeouts=_TIMEOUT, query=_KUBE_SYSTEM) as response,
         ):
-            (found,) = msgspec.json.decode(await read_body(response), type=_Namespaces).items
-            return found.metadata.uid
+            (found,) = decode_list(await read_body(response)).items or ()
+            return metadata_of(found).uid or str(access.host)
     except (ApiError, ValueError, *UNDECODABLE, *TRANSPORT_ERRORS):
         return str(access.host)
 
