@@ -14,6 +14,7 @@ from ingest.model.observation import UNDECODABLE, Change, Observation
 from ingest.model.records import HeardRecord, InventoryRecord, Record, SourceErrorRecord
 from ingest.model.reports import AGENT, Report
 from ingest.model.summary import Summary
+from ingest.resources.resource import seen
 from ingest.resources.stats_summary import STATS_SUMMARY
 from ingest.resources.table import BY_NAME
 
@@ -83,33 +84,18 @@ def _why(resource: str, error: Exception) -> tuple[str, str]:
 
 def _source_error(observation: Observation) -> Record:
     reported = _error(observation.object)
-    return SourceErrorRecord(
-        ts=observation.ts,
-        cluster=observation.cluster,
-        node=observation.node,
-        resource=observation.resource,
-        **asdict(replace(reported, error=scrub(reported.error))),
-    )
+    told = asdict(replace(reported, error=scrub(reported.error)))
+    return SourceErrorRecord(**seen(observation), node=observation.node, resource=observation.resource, **told)
 
 
 def _complete_list(observation: Observation) -> Record:
-    return InventoryRecord(
-        ts=observation.ts,
-        cluster=observation.cluster,
-        node=observation.node,
-        resource=observation.resource,
-        **asdict(_inventory(observation.object)),
-    )
+    listed = asdict(_inventory(observation.object))
+    return InventoryRecord(**seen(observation), node=observation.node, resource=observation.resource, **listed)
 
 
 def _sign_of_life(observation: Observation) -> Record:
-    return HeardRecord(
-        ts=observation.ts,
-        cluster=observation.cluster,
-        resource=AGENT if observation.node else observation.resource,
-        target=observation.node,
-        **asdict(_bookmark(observation.object)),
-    )
+    resource, heard = AGENT if observation.node else observation.resource, asdict(_bookmark(observation.object))
+    return HeardRecord(**seen(observation), resource=resource, target=observation.node, **heard)
 
 
 _OF_STREAMS: Final[Mapping[Change, Callable[[Observation], Record]]] = {

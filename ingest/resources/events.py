@@ -12,7 +12,7 @@ from ingest.model.observation import Observation
 from ingest.model.records import EventRecord, Record
 from ingest.resources.decoding import kept, names_of, only_read
 from ingest.resources.rejections import rejection_of_event
-from ingest.resources.resource import ApiResource, change_of
+from ingest.resources.resource import ApiResource, change_of, seen
 
 _PREEMPTED: Final = re.compile(r"(?:Preempted )?by [^\n]{1,600} on node ([a-z0-9][-a-z0-9.]{0,252})")
 """A scheduler's text, which names the pod that needs the room, only its UID, or neither, by its version."""
@@ -41,7 +41,7 @@ def _passing(event: Event, mode: Mode) -> Event:
 
 def _records(observation: Observation, event: Event) -> list[Record]:
     node, change = event_node(event), change_of(observation)
-    record = EventRecord(ts=observation.ts, cluster=observation.cluster, node=node, change=change, object=event)
+    record = EventRecord(**seen(observation), node=node, change=change, object=event)
     return [record, *rejection_of_event(observation, event, node)]
 
 

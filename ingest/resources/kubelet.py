@@ -11,7 +11,7 @@ from ingest.model.objects.node import KubeletConfiguration
 from ingest.model.observation import Observation
 from ingest.model.records import Metric, MetricsRecord, Record, SettingsRecord
 from ingest.resources.decoding import kept
-from ingest.resources.resource import KubeletResource, as_record, node_of
+from ingest.resources.resource import KubeletResource, as_record, node_of, seen
 from ingest.resources.scheduler_cache import is_about_a_cache
 
 
@@ -74,7 +74,7 @@ def parse_metrics(text: str) -> list[Metric]:
 
 def _measured(observation: Observation, text: str) -> list[Record]:
     node = node_of(observation)
-    return [MetricsRecord(ts=observation.ts, cluster=observation.cluster, node=node, metrics=parse_metrics(text))]
+    return [MetricsRecord(**seen(observation), node=node, metrics=parse_metrics(text))]
 
 
 def _kept_lines(body: bytes) -> bytes:

@@ -20,7 +20,7 @@ from ingest.model.observation import Observation
 from ingest.model.records import EventRecord, Record
 from ingest.resources.decoding import kept, only_read
 from ingest.resources.rejections import rejection_of_event
-from ingest.resources.resource import NodeResource, node_of
+from ingest.resources.resource import NodeResource, node_of, seen
 
 MOST_PODS: Final = 512
 _NUMBER: Final = re.compile(r"[0-9]{1,19}")
@@ -261,9 +261,7 @@ def _records(observation: Observation, line: Line) -> list[Record]:
     )
     if event is None or line.told:
         event = Event(metadata=EventMetadata("kubelet-log"))
-    record = EventRecord(
-        ts=observation.ts, cluster=observation.cluster, node=node, change="ADDED", object=event, line=kept_line
-    )
+    record = EventRecord(**seen(observation), node=node, change="ADDED", object=event, line=kept_line)
     return [record, *rejection_of_event(observation, event, node)]
 
 

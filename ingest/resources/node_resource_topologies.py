@@ -9,7 +9,7 @@ from ingest.messages.modes import STRICT
 from ingest.model.observation import Observation
 from ingest.model.records import NodeResourceTopologyRecord, Record
 from ingest.resources.cleaning import Cleaner
-from ingest.resources.resource import ApiResource, Metadata, change_of
+from ingest.resources.resource import ApiResource, Metadata, change_of, seen
 
 _ANNOTATION: Final = re.compile(r"([a-z0-9-]+\.)*(koordinator\.sh|crane\.io|node\.k8s\.io)/")
 """Annotations in which node agents report CPUs and memory (rules: koordinator)."""
@@ -63,8 +63,7 @@ class _Identified(msgspec.Struct, frozen=True):
 def _records(observation: Observation, topology: _Topology) -> list[Record]:
     return [
         NodeResourceTopologyRecord(
-            ts=observation.ts,
-            cluster=observation.cluster,
+            **seen(observation),
             node=topology.metadata.name,
             change=change_of(observation),
             object=_encode(topology.document).decode(),

@@ -14,7 +14,7 @@ from ingest.model.objects.node import Node, NodeAnnotations
 from ingest.model.observation import Observation, if_decodable
 from ingest.model.records import KnownNodeRecord, NodeLeaseRecord, NodeRecord, Record
 from ingest.resources.decoding import kept, names_of, only_read, without_version
-from ingest.resources.resource import ApiResource, Resource, change_of, on_cluster
+from ingest.resources.resource import ApiResource, Resource, change_of, on_cluster, seen
 
 
 def _passing(node: Node, mode: Mode) -> Node:
@@ -32,16 +32,10 @@ def _check_name(name: str) -> None:
 
 def _records(observation: Observation, node: Node) -> list[Record]:
     _check_name(node.metadata.name)
+    logs, about = (node.metadata.name, ""), seen(observation)
     if observation.type == "SNAPSHOT":
-        return [
-            KnownNodeRecord(ts=observation.ts, cluster=observation.cluster, node=name, object=node)
-            for name in (node.metadata.name, "")
-        ]
-    change = change_of(observation)
-    return [
-        NodeRecord(ts=observation.ts, cluster=observation.cluster, node=name, change=change, object=node)
-        for name in (node.metadata.name, "")
-    ]
+        return [KnownNodeRecord(**about, node=log, object=node) for log in logs]
+    return [NodeRecord(**about, node=log, change=change_of(observation), object=node) for log in logs]
 
 
 NODES: Final = ApiResource(
@@ -89,8 +83,7 @@ def _of_lease(observation: Observation, lease: _Lease) -> list[Record]:
     _check_name(lease.metadata.name)
     return [
         NodeLeaseRecord(
-            ts=observation.ts,
-            cluster=observation.cluster,
+            **seen(observation),
             node=lease.metadata.name,
             renewed_at=lease.spec.renew_time,
             duration_seconds=lease.spec.lease_duration_seconds,

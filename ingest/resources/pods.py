@@ -14,7 +14,7 @@ from ingest.model.observation import Observation
 from ingest.model.records import KnownPodRecord, PodPlacement, PodRecord, Record
 from ingest.resources.decoding import kept, names_of, only_read, without_version
 from ingest.resources.rejections import rejection_of_pod
-from ingest.resources.resource import ApiResource, change_of
+from ingest.resources.resource import ApiResource, change_of, seen
 
 _OVER: Final = frozenset({"Failed", "Succeeded"})
 
@@ -55,17 +55,16 @@ def _passing_reason(waiting: ContainerWaiting, mode: Mode) -> ContainerWaiting:
 def _records(observation: Observation, pod: Pod) -> list[Record]:
     if observation.type == "SNAPSHOT":
         node = pod.spec.node_name
-        return [KnownPodRecord(ts=observation.ts, cluster=observation.cluster, node=node, object=pod)]
+        return [KnownPodRecord(**seen(observation), node=node, object=pod)]
     change = change_of(observation)
     target = pod.spec.node_name
-    record = PodRecord(ts=observation.ts, cluster=observation.cluster, node=target, change=change, object=pod)
+    record = PodRecord(**seen(observation), node=target, change=change, object=pod)
     if not target:
         return [record]
     scheduled = next((c for c in pod.status.conditions or () if c.type == "PodScheduled"), None)
     owner = next((o for o in pod.metadata.owner_references or () if o.controller), None)
     placement = PodPlacement(
-        ts=observation.ts,
-        cluster=observation.cluster,
+        **seen(observation),
         change=change,
         target=target,
         namespace=pod.metadata.namespace,

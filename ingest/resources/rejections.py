@@ -10,7 +10,7 @@ from ingest.model.objects.event import Event, event_time
 from ingest.model.objects.pod import Pod
 from ingest.model.observation import Observation
 from ingest.model.records import Record, RejectionRecord
-from ingest.resources.resource import change_of
+from ingest.resources.resource import change_of, seen
 
 UNSEEN_BY_SCHEDULER: Final = frozenset({"TopologyAffinityError", "SMTAlignmentError"})
 """Nothing keeps the scheduler from placing the next pod on the same node (rules: admission-failures)."""
@@ -23,8 +23,7 @@ def rejection_of_pod(observation: Observation, pod: Pod) -> list[Record]:
     times = [c.last_transition_time for c in status.conditions or () if c.last_transition_time]
     owner = next((o for o in metadata.owner_references or () if o.controller), None)
     rejection = RejectionRecord(
-        ts=observation.ts,
-        cluster=observation.cluster,
+        **seen(observation),
         target=pod.spec.node_name,
         namespace=metadata.namespace,
         uid=metadata.uid,
@@ -45,8 +44,7 @@ def rejection_of_event(observation: Observation, event: Event, node: str) -> lis
     if involved.kind != "Pod" or not involved.uid:
         return []
     rejection = RejectionRecord(
-        ts=observation.ts,
-        cluster=observation.cluster,
+        **seen(observation),
         target=node,
         namespace=involved.namespace,
         uid=involved.uid,

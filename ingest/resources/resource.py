@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast
+from datetime import datetime
+from typing import Any, Generic, Protocol, TypeAlias, TypedDict, TypeVar, cast
 
 import msgspec
 
@@ -152,15 +153,20 @@ class KubeletResource(NodeResource[T]):
     """It is asked for at once when the node's pods are others than before."""
 
 
+class _Seen(TypedDict):
+    ts: datetime
+    cluster: str
+
+
+def seen(observation: Observation) -> _Seen:
+    """The fields that every record of an observation has."""
+    return {"ts": observation.ts, "cluster": observation.cluster}
+
+
 def as_record(record: type[Record]) -> Callable[[Observation, msgspec.Struct], list[Record]]:
     """Return what makes a record about a node of an answer that has its fields."""
     return lambda observation, answer: [
-        record(
-            ts=observation.ts,
-            cluster=observation.cluster,
-            node=node_of(observation),
-            **msgspec.structs.asdict(answer),
-        )
+        record(**seen(observation), node=node_of(observation), **msgspec.structs.asdict(answer))
     ]
 
 

@@ -26,7 +26,7 @@ from ingest.model.objects.storage import (
 from ingest.model.observation import Observation
 from ingest.model.records import Record, ScheduledObjectRecord
 from ingest.resources.decoding import identify, kept, names_of, only_read, without_version
-from ingest.resources.resource import ApiResource, Object, change_of, on_cluster
+from ingest.resources.resource import ApiResource, Object, change_of, on_cluster, seen
 
 Kept = TypeVar("Kept", bound=Object)
 _encode: Final = msgspec.json.Encoder().encode
@@ -42,8 +42,7 @@ def scheduled(
         which = identify(thing)
         return [
             ScheduledObjectRecord(
-                ts=observation.ts,
-                cluster=observation.cluster,
+                **seen(observation),
                 resource=name,
                 change=change_of(observation),
                 namespace=which.namespace,

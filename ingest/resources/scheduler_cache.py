@@ -13,7 +13,7 @@ from ingest.model.numbers import within_int64
 from ingest.model.observation import Observation
 from ingest.model.records import Record, SchedulerCacheRecord
 from ingest.model.scheduler import SchedulerQueue
-from ingest.resources.resource import Resource
+from ingest.resources.resource import Resource, seen
 
 SIZE: Final = re.compile(r'^scheduler_(?:scheduler_)?cache_size\{type="nodes"\} ([0-9.e+]{1,30})\r?$', re.MULTILINE)
 _PENDING: Final = re.compile(
@@ -115,8 +115,7 @@ def _records(observation: Observation, answer: _Text) -> list[Record]:
     compared = _MISMATCH.findall(text)
     return [
         SchedulerCacheRecord(
-            ts=observation.ts,
-            cluster=observation.cluster,
+            **seen(observation),
             nodes=len(found) if size is None else _number(size[1]),
             names=tuple(sorted(name for name, deleted in found if deleted != "true")) if dump else None,
             missed=tuple(_NAME.findall(compared[-1])) if compared else (),

@@ -9,11 +9,11 @@ from ingest.model.observation import Observation
 from ingest.model.records import Record, SchedulingAttemptRecord
 from ingest.model.scheduler import Attempt
 from ingest.resources.decoding import kept
-from ingest.resources.resource import Fields, Resource
+from ingest.resources.resource import Fields, Resource, seen
 
 
 def _records(observation: Observation, attempt: Attempt) -> list[Record]:
-    return [SchedulingAttemptRecord(ts=observation.ts, cluster=observation.cluster, attempt=attempt)]
+    return [SchedulingAttemptRecord(**seen(observation), attempt=attempt)]
 
 
 def _passing(attempt: Attempt, mode: Mode) -> Attempt:

@@ -12,7 +12,7 @@ from ingest.model.observation import Observation, if_decodable
 from ingest.model.records import Record, SummaryRecord
 from ingest.model.samples import NodeSample, PodColumns, sources
 from ingest.model.summary import NodeStats, PodStats, Summary, Volume
-from ingest.resources.resource import Fields, KubeletResource, node_of
+from ingest.resources.resource import Fields, KubeletResource, node_of, seen
 
 _SHOWN: Final = 5
 _LEFT_OUT: Final = object()
@@ -149,15 +149,8 @@ def _known(summary: Summary) -> tuple[NodeSample, PodColumns]:
 
 def _records(observation: Observation, summary: Summary) -> list[Record]:
     sample, pods = _known(summary)
-    return [
-        SummaryRecord(
-            ts=observation.ts,
-            cluster=observation.cluster,
-            node=observation.node or summary.node.node_name or node_of(observation),
-            sample=sample,
-            pods=pods,
-        )
-    ]
+    node = observation.node or summary.node.node_name or node_of(observation)
+    return [SummaryRecord(**seen(observation), node=node, sample=sample, pods=pods)]
 
 
 STATS_SUMMARY: Final = KubeletResource(
