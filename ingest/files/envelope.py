@@ -129,7 +129,9 @@ def explain(error: Exception, line: bytes) -> tuple[ErrorType, str]:
 def unreadable(error_type: ErrorType, reason: str, raw: bytes, position: Position) -> Unreadable:
     """The dead letter of `raw`: its first 64 KiB, and the time and cluster that can still be found there."""
     kept = raw[:KEPT_BYTES]
-    return Unreadable(position, error_type, reason, kept, _find_ts(kept), _find_cluster(kept))
+    cluster = _CLUSTER.search(kept)
+    named = if_decodable(_STRING_DECODER.decode, cluster[1]) if cluster else None
+    return Unreadable(position, error_type, reason, kept, _find_ts(kept), named or "")
 
 
 def encode_line(observation: Observation) -> bytes:
@@ -177,8 +179,3 @@ def _find_ts(raw: bytes) -> datetime | None:
     found = _TS.search(raw)
     ts = if_decodable(_TIME_DECODER.decode, found[1]) if found else None
     return ts.astimezone(UTC) if ts and ts.tzinfo and EARLIEST <= ts < LATEST else None
-
-
-def _find_cluster(raw: bytes) -> str:
-    found = _CLUSTER.search(raw)
-    return (found and if_decodable(_STRING_DECODER.decode, found[1])) or ""

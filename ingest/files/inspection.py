@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 from rich.console import Group, RenderableType
@@ -17,7 +17,7 @@ from common.durations import in_words
 from common.errors import BadRecord
 from common.text import plain
 from ingest.files.lines import SourceError
-from ingest.files.sources import Progress, collecting_errors, read_sources
+from ingest.files.sources import collecting_errors, read_sources
 from ingest.model.observation import Observation, Observed, Position, Unreadable, if_decodable
 from ingest.model.records import NodeRecord, PodRecord, Record
 from ingest.model.reports import Report
@@ -234,18 +234,11 @@ SHOWN_ROWS: Final = 20
 """Rows of each table that are shown; the rest is counted."""
 
 
-def inspect(
-    paths: Sequence[Path],
-    *,
-    cluster: str = "default",
-    node: str = "",
-    at: datetime | None = None,
-    progress: Progress | None = None,
-) -> Inspection:
-    """Read `paths` as `read_sources` does, and sum up what they hold; its `SourceError` where that is nothing."""
+def inspect(paths: Sequence[Path], **options: Any) -> Inspection:
+    """Read `paths` with options of `read_sources`, and sum up what they hold; its `SourceError` if nothing."""
     skipped: Counter[str] = Counter()
     refused: list[SourceError] = []
-    entries = read_sources(paths, cluster=cluster, node=node, at=at, progress=progress, skipped=skipped)
+    entries = read_sources(paths, skipped=skipped, **options)
     found = summarize(collecting_errors(entries, refused), skipped)
     if refused and not found.observations:
         raise refused[0]

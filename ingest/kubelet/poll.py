@@ -108,7 +108,11 @@ class Kubelets:
             if problem.code != HTTPStatus.FORBIDDEN:
                 raise
             kubelet.asked(resource.name, FORBIDDEN_SECONDS)
-            await self._report(kubelet, kubelet.forbidden[resource.name], _forbidden(problem, resource))
+            text = (
+                f"{problem}: {resource.without}. Allow get on {resource.permission} in the ClusterRole, or on "
+                "nodes/proxy where kubelets are asked through the API server"
+            )
+            await self._report(kubelet, kubelet.forbidden[resource.name], text)
 
     async def _ask(self, kubelet: "_Kubelet", resource: KubeletResource[Any]) -> None:
         kubelet.asking = resource.name
@@ -223,13 +227,6 @@ def _decoded(resource: KubeletResource[Any], data: bytes) -> Any:
         except UNDECODABLE as error:
             raise _Unreadable(f"the answer is not a JSON object: {error}") from error
     return decoded
-
-
-def _forbidden(problem: ApiError, resource: KubeletResource[Any]) -> str:
-    return (
-        f"{problem}: {resource.without}. Allow get on {resource.permission} in the ClusterRole, or on nodes/proxy "
-        "where kubelets are asked through the API server"
-    )
 
 
 def _reason(problem: Exception) -> str:

@@ -68,7 +68,8 @@ def read_cgroup_values(root: Path) -> dict[str, Any] | None:
 def _values(folder: Path) -> Iterator[tuple[str, int]]:
     for file, names in _VALUES.items():
         if words := _words(folder / file):
-            yield from ((name, _limit(word)) for name, word in zip(names, words, strict=False))
+            numbers = (NO_LIMIT if word == "max" or int(word) >= _UNLIMITED else int(word) for word in words)
+            yield from zip(names, numbers, strict=False)
 
 
 def _words(path: Path) -> list[str]:
@@ -78,10 +79,6 @@ def _words(path: Path) -> list[str]:
     except CannotReadError:
         return []
     return words if all(map(_VALUE.fullmatch, words)) else []
-
-
-def _limit(word: str) -> int:
-    return NO_LIMIT if word == "max" or int(word) >= _UNLIMITED else int(word)
 
 
 def _pod_cgroups(hierarchy: Path) -> Iterator[tuple[str, Path]]:

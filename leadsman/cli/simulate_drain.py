@@ -1,18 +1,11 @@
 """`leadsman simulate-drain`: what becomes of the pods of nodes that are drained."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import click
 
 from leadsman.cli import completion, options
 from leadsman.cli.exits import EXIT_NO_FIT
-
-if TYPE_CHECKING:
-    from sql.questions.drain import Drain
-    from streams.questions.drain import Fate
 
 
 @click.command(
@@ -35,23 +28,18 @@ def command(nodes: Sequence[str], cluster: str, form: str, db: str) -> None:
     refused by a disruption budget because none were read.
     """
     from leadsman.cli.database import existing_database
+    from leadsman.cli.present.drain import drain_columns, drain_document, drain_lines, drain_rows
+    from leadsman.cli.present.tables import show_columns, show_lines, show_raw
     from sql.questions.drain import read_drain
     from streams.questions.drain import HARMLESS, preview, summary
 
     with existing_database(db) as database:
         drain = read_drain(database, cluster, set(nodes))
     fates = preview(drain.pods, drain.cluster)
-    _print(drain, fates, form)
+    if not show_raw(form, lambda: drain_document(drain, fates), lambda: drain_rows(fates)):
+        show_lines(drain_lines(drain, fates), form)
+        show_columns(drain_columns(fates), form)
     outcomes = summary(fates).keys()
     could_be_refused = "moves" in outcomes and not (drain.budgets_are_listed or drain.cluster.budgets)
     if could_be_refused or not outcomes <= HARMLESS:
         click.get_current_context().exit(EXIT_NO_FIT)
-
-
-def _print(drain: Drain, fates: Sequence[Fate], form: str) -> None:
-    from leadsman.cli.present.drain import drain_columns, drain_document, drain_lines, drain_rows
-    from leadsman.cli.present.tables import show_columns, show_lines, show_raw
-
-    if not show_raw(form, lambda: drain_document(drain, fates), lambda: drain_rows(fates)):
-        show_lines(drain_lines(drain, fates), form)
-        show_columns(drain_columns(fates), form)

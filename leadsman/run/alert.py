@@ -7,7 +7,7 @@ sent. It is written after each delivery, so that the process after a killed one 
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -119,10 +119,15 @@ class Delivering:
     def _stored(self) -> list[Received]:
         with self._open() as database:
             given = {"cluster": self._cluster, "since": self._clock.now() - KEPT}
-            return [
-                _received(Alert(*row), landed_at)
-                for *row, landed_at in database.query(_READ, given, described=False).rows
-            ]
+            found = [(Alert(*row), at) for *row, at in database.query(_READ, given, described=False).rows]
+        return [
+            Received(
+                message_of(each),
+                f"{each.fingerprint}@{each.starts_at.isoformat()}#{each.status}",
+                at.astimezone(UTC),
+            )
+            for each, at in found
+        ]
 
     def _resumed(self) -> Sequence[Received]:
         """Go on as the earlier process would: with what it has parked, withheld and ended as unknown."""
@@ -158,11 +163,6 @@ class Delivering:
 def progress_file(folder: Path, receiver: str) -> Path:
     """The file of a receiver in a cluster's folder; its address is not readable in it."""
     return folder / f"{group_of('up', receiver)}.json"
-
-
-def _received(alert: Alert, landed_at: datetime) -> Received:
-    identity = f"{alert.fingerprint}@{alert.starts_at.isoformat()}#{alert.status}"
-    return Received(message_of(alert), identity, landed_at.astimezone(UTC))
 
 
 def _read_progress(file: Path) -> _Progress | None:

@@ -1,7 +1,6 @@
 """Kafka as the settings describe it."""
 
 from collections.abc import Iterable
-from datetime import datetime
 from typing import Any
 
 from ingest.kafka.admin import TopicsFound, ensure_topics
@@ -28,21 +27,12 @@ def publisher(kafka: KafkaSettings, name: str | None = None, **options: Any) -> 
 
 
 async def feed(
-    kafka: KafkaSettings,
-    items: Iterable[Observed | Unreadable],
-    *,
-    name: str | None = None,
-    speed: float | None = None,
-    since: datetime | None = None,
-    until: datetime | None = None,
-    strict: bool = False,
+    kafka: KafkaSettings, items: Iterable[Observed | Unreadable], name: str | None = None, **options: Any
 ) -> Published:
-    """Replay observations into Kafka (`ingest.kafka.replay`). Raises TopicsUnusable and FilesUnusable.
+    """Replay observations into Kafka with options of `replay_into_kafka`. Raises TopicsUnusable and FilesUnusable.
 
     Input that was sent under the same `name` before is folded once.
     """
     await make_topics(kafka)
     async with publisher(kafka, name) as opened:
-        return await replay_into_kafka(
-            items, opened, kafka.topics(), speed=speed, since=since, until=until, strict=strict
-        )
+        return await replay_into_kafka(items, opened, kafka.topics(), **options)

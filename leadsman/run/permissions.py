@@ -210,7 +210,10 @@ class Account:
         """
         if not self.unreviewed:
             try:
-                verdict = await self._reviewed(permission)
+                async with request(
+                    self._client, "POST", REVIEWS, timeouts=TIMEOUT, body=permission.review
+                ) as response:
+                    verdict = msgspec.json.decode(await read_body(response), type=_Review).status
             except ApiError as error:
                 if error.code == HTTPStatus.UNAUTHORIZED:
                     raise
@@ -221,10 +224,6 @@ class Account:
                 if verdict.allowed or not verdict.evaluation_error:
                     return verdict.allowed
         return await self._tried(permission) if permission.path else None
-
-    async def _reviewed(self, permission: Permission) -> "_Verdict":
-        async with request(self._client, "POST", REVIEWS, timeouts=TIMEOUT, body=permission.review) as response:
-            return msgspec.json.decode(await read_body(response), type=_Review).status
 
     async def _tried(self, permission: Permission) -> bool:
         """Send such a request, as cheap as it can be. The API server authorizes before it looks for anything."""
