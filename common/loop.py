@@ -28,5 +28,4 @@ class Loop(uvloop.Loop):
 
 
 def run(work: Coroutine[Any, Any, Result]) -> Result:
-    """Run a part to its end, and return its result."""
     return uvloop.run(work, loop_factory=Loop)

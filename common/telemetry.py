@@ -142,7 +142,6 @@ async def refreshed() -> None:
 
 
 def figures() -> Sequence[Metric]:
-    """Return the figures of the running components as they are now."""
     return list(_REGISTERED.collect())
 
 

@@ -24,8 +24,6 @@ KEYS_OF_A_PAGE: Final = 4000
 
 
 class InventoryPage(NamedTuple):
-    """Keys of one log."""
-
     node: str
     object: msgspec.Raw
     """The object of the observation in a capture (capture-format.md)."""
@@ -146,7 +144,6 @@ class Changes:
         return [self.error(f"{self._resource.name}: {found.text}")._replace(version=version)]
 
     def reached(self, version: str) -> Seen:
-        """Everything up to this version is emitted."""
         return Seen(self._resource.name, version, None)
 
     def inventory(self) -> Iterator[Seen]:

@@ -72,7 +72,6 @@ class CaptureWriter:
         self._file.flush()
 
     def close(self) -> None:
-        """End the compressed data and close the file."""
         if not self._file.closed:
             self._file.write(self._packer.end())
             self._file.close()

@@ -94,8 +94,6 @@ def read_dump(files: Sequence[DumpFile], meter: Meter, snapshot: Snapshot) -> It
 
 
 class _Dump:
-    """The reading of one dump, file by file."""
-
     def __init__(self, snapshot: Snapshot) -> None:
         self.newest: datetime | None = None
         self.unreadable: list[Unreadable] = []

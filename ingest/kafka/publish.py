@@ -395,6 +395,5 @@ class Publisher:
 
 
 async def bury(publisher: Publisher, topics: Topics, letter: Buried) -> "asyncio.Future[None]":
-    """Hand a dead letter over, as `Publisher.send`."""
     name, key = topics.dead_letters.name, key_of(letter.cluster, "")
     return await publisher.send(name, key, letter.payload, letter.headers())

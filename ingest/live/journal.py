@@ -77,7 +77,6 @@ class Journal:
                     path.unlink()
 
     def close(self) -> None:
-        """Release it to other processes."""
         self._end_segment()
         if self._lock is not None:
             os.close(self._lock)

@@ -53,7 +53,6 @@ def withheld(text: str) -> str:
 
 
 def words_of(text: str) -> frozenset[str]:
-    """Runs of letters and digits."""
     return frozenset(_RUN.findall(text))
 
 

@@ -59,7 +59,6 @@ class Freshness:
         return [Silence(name, age) for name, age in ages if age > self._streams[name].limit_seconds]
 
     def ages_seconds(self, at: datetime) -> dict[str, float]:
-        """Seconds since each stream was heard."""
         return {name: (at - stream.seen_at).total_seconds() for name, stream in self._streams.items()}
 
 
@@ -83,7 +82,6 @@ class Report(msgspec.Struct, frozen=True, omit_defaults=True):
 def error_observation(
     clock: Clock, cluster: str, source: Origin, resource: str, report: Report, node: str = ""
 ) -> Observation:
-    """An observation of type ERROR, seen now."""
     return observation_of(clock.now(), cluster, source, resource, msgspec.json.encode(report), node, "ERROR")
 
 

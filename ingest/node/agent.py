@@ -134,7 +134,6 @@ async def run_agent(settings: AgentSettings, output: Path | None) -> None:
 
 
 def run_agent_once(settings: AgentSettings, output: Path | None) -> None:
-    """The same for one look."""
     with _sink(settings, output) as write:
         for observation in Agent(settings).look():
             write(observation)

@@ -32,7 +32,6 @@ def kept(kind: type[T], allow: Callable[[T], T] = lambda thing: thing) -> Callab
 
 
 def scrubbed(value: Any) -> Any:
-    """A decoded object whose texts are without credentials."""
     if isinstance(value, str):
         return scrub(value)
     if isinstance(value, list | tuple):

@@ -110,6 +110,5 @@ def note(line: str) -> None:
 
 
 def fail(message: str, status: int) -> NoReturn:
-    """End with one sentence."""
     note(f"leadsman: {message}")
     sys.exit(status)

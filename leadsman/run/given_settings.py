@@ -43,6 +43,5 @@ class _Given(Settings, BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Flags, then the environment, then the file."""
         del settings_cls, dotenv_settings, file_secret_settings
         return (init_settings, env_settings, InitSettingsSource(cls, dict(_FROM_FILE)))

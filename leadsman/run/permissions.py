@@ -127,7 +127,6 @@ def of_schedulers(settings: LiveSettings) -> Iterator[Permission]:
 
 
 def of_lease(lease: LeaseName) -> Iterator[Permission]:
-    """Yield the permissions for the election among watchers."""
     yield Permission("create", "leases", LEASES, lease.namespace)
     at = f"{_leases(lease.namespace)}/{lease.name}"
     yield Permission("get", "leases", LEASES, lease.namespace, lease.name, path=at)

@@ -62,7 +62,6 @@ class Silences:
                 await self.read()
 
     async def answer(self, request: Request) -> Sequence[Silence]:
-        """Call `sql.landing.silences.answer` on a separate connection."""
         return await in_thread(partial(self._answer, request))
 
     def _answer(self, request: Request) -> Sequence[Silence]:

@@ -44,7 +44,6 @@ async def validate(settings: Settings) -> list[Checked]:
 
 
 async def check_kafka(settings: Settings) -> Checked:
-    """Check that Kafka answers, and compare its topics."""
     kafka = settings.kafka
     what = f"Kafka {kafka.bootstrap_servers}"
     try:
@@ -102,7 +101,6 @@ async def check_kubelet(settings: LiveSettings) -> AsyncIterator[Checked]:
 
 
 async def check_schedulers(settings: LiveSettings) -> AsyncIterator[Checked]:
-    """Check that each configured scheduler shows its cache."""
     async with AsyncExitStack() as stack:
         for url in settings.schedulers:
             what = f"scheduler {host_of(url)}"

@@ -19,7 +19,6 @@ _CELL: Final = 300
 
 
 def as_tables(found: Backtest) -> Iterator[Shown]:
-    """Heading and table in turn."""
     for name, fired in found.fired.items():
         yield f"Alerts with the rules {plain(name)}: {len(fired)}"
         yield _table(

@@ -34,7 +34,6 @@ def drain_document(drain: Drain, fates: Sequence[Fate]) -> dict[str, Any]:
 
 
 def drain_lines(drain: Drain, fates: Sequence[Fate]) -> Iterator[str]:
-    """The answer in sentences, names in plain text."""
     when = f", as known at {drain.known.as_of:%Y-%m-%d %H:%M:%S} UTC" if drain.known.as_of else ""
     counts = [f"{number} {_WORDS[outcome][number > 1]}" for outcome, number in summary(fates).items()]
     what = f"{counted(len(fates), 'pod')}: {', '.join(counts)}." if fates else "no pods."
@@ -45,7 +44,6 @@ def drain_lines(drain: Drain, fates: Sequence[Fate]) -> Iterator[str]:
 
 
 def drain_rows(fates: Sequence[Fate]) -> Result:
-    """A row a pod, raw: for CSV."""
     return raw_rows(Fate._fields, fates)
 
 

@@ -69,7 +69,6 @@ def _score_lines(found: Answer) -> Iterator[str]:
 
 
 def fit_rows(found: Answer) -> Result:
-    """A row a node, raw: for CSV."""
     return raw_rows(NodeAnswer.__struct_fields__, map(msgspec.structs.astuple, found.nodes))
 
 

@@ -104,7 +104,6 @@ def show_document(document: Any, form: str) -> None:
 
 
 def as_objects(result: Result) -> list[dict[str, Any]]:
-    """An object a row, in the query's order."""
     return [dict(zip(result.column_names, row, strict=True)) for row in result.rows]
 
 
