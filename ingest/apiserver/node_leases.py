@@ -4,7 +4,6 @@ All Leases are not watched: each kubelet renews its own every 10 s.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 from typing import Final
 from urllib.parse import quote
@@ -13,12 +12,10 @@ import aiohttp
 from kubernetes_asyncio.client.api_client import ApiClient
 
 from common.backoff import Backoff
-from common.clock import Clock
+from ingest.apiserver.emitting import Emitter
 from ingest.apiserver.requests import TRANSPORT_ERRORS, ApiError, TooLargeError, get, read_body
 from ingest.model.objects.node import Node
-from ingest.model.observation import UNDECODABLE, observation_of
-from ingest.model.reports import Report, Tally, error_observation
-from ingest.normalize.redact import Received
+from ingest.model.observation import UNDECODABLE
 from ingest.resources.nodes import NAMESPACE, NODE_LEASES
 
 PATH: Final = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases"
@@ -34,21 +31,10 @@ _LIMIT_BYTES: Final = 1024 * 1024
 class NodeLeases:
     """The tally counts `observation`, `absent`, `forbidden` and `failure` under `node_leases`."""
 
-    def __init__(
-        self,
-        cluster: str,
-        client: ApiClient,
-        emit: Callable[[Received], Awaitable[None]],
-        *,
-        clock: Clock,
-        tally: Tally,
-    ) -> None:
-        self._cluster = cluster
+    def __init__(self, client: ApiClient, emitter: Emitter) -> None:
         self._client = client
-        self._emit = emit
-        self._clock = clock
-        self._tally = tally
-        self._backoff = Backoff(clock)
+        self._emitter = emitter
+        self._backoff = Backoff(emitter.clock)
         self._not_ready: dict[str, str] = {}
         """The status of Ready, by node."""
         self._due: dict[str, None] = {}
@@ -79,7 +65,7 @@ class NodeLeases:
                 name = next(iter(self._due))
                 del self._due[name]
                 await self._look(name)
-                await self._clock.sleep(PAUSE_SECONDS)
+                await self._emitter.clock.sleep(PAUSE_SECONDS)
             self._is_due.clear()
 
     async def _look(self, name: str) -> None:
@@ -95,8 +81,7 @@ class NodeLeases:
             self._count("failure")
         else:
             self._count("observation")
-            observation = observation_of(self._clock.now(), self._cluster, "list", NODE_LEASES.name, body)
-            await self._emit(Received(observation, decoded))
+            await self._emitter.answer("list", NODE_LEASES.name, body, decoded)
 
     async def _refused(self, name: str, error: ApiError) -> None:
         if error.code == HTTPStatus.NOT_FOUND:
@@ -113,9 +98,7 @@ class NodeLeases:
         if not self._is_reported:
             self._is_reported = True
             text = f"get leases in {NAMESPACE} is not allowed: {WITHOUT}"
-            await self._emit(
-                Received(error_observation(self._clock, self._cluster, "list", NODE_LEASES.name, Report(text)))
-            )
+            await self._emitter.error("list", NODE_LEASES.name, text)
 
     async def _later(self, name: str, at_least_seconds: float = 0.0) -> None:
         self._count("failure")
@@ -124,4 +107,4 @@ class NodeLeases:
             self._due[name] = None
 
     def _count(self, happening: str) -> None:
-        self._tally[NODE_LEASES.name, happening] += 1
+        self._emitter.tally[NODE_LEASES.name, happening] += 1

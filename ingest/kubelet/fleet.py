@@ -10,13 +10,13 @@ import structlog
 from kubernetes_asyncio.client.api_client import ApiClient
 from kubernetes_asyncio.client.configuration import Configuration
 
-from common.clock import Clock
+from ingest.apiserver.emitting import Emitter
 from ingest.apiserver.filters import metadata_of
 from ingest.kubelet.access import Address, DirectAccess, fetch_by_proxy, kubelet_address
-from ingest.kubelet.poll import Emit, Fetch, Kubelets
+from ingest.kubelet.poll import Fetch, Kubelets
 from ingest.kubelet.settings import KubeletSettings
 from ingest.model.observation import Observation
-from ingest.model.reports import Freshness, Tally
+from ingest.model.reports import Freshness
 
 SILENCE_ROUNDS: Final = 6
 """A kubelet without an answer for this many intervals is silent."""
@@ -58,21 +58,16 @@ class Fleet:
 
     def __init__(
         self,
-        cluster: str,
         settings: KubeletSettings,
-        emit: Emit,
+        emitter: Emitter,
         *,
-        clock: Clock,
-        tally: Tally,
         freshness: Freshness,
         spawn: Callable[[Coroutine[Any, Any, None]], Cancel],
     ) -> None:
         """`spawn` runs a coroutine beside all others and gives what ends it."""
-        self._cluster = cluster
         self._settings = settings
-        self._emit = emit
-        self._clock = clock
-        self._tally = tally
+        self._emitter = emitter
+        self._clock = emitter.clock
         self._freshness = freshness
         self._spawn = spawn
         self._kubelets: Kubelets | None = None
@@ -86,11 +81,8 @@ class Fleet:
         if self._settings.access == "proxy":
             log.warning("kubelets are asked through the API server", risk=PROXY_RISK)
         self._kubelets = Kubelets(
-            self._cluster,
             await kubelet_client(self._settings, access, self._addresses.get, stack),
-            self._emit,
-            clock=self._clock,
-            tally=self._tally,
+            self._emitter,
             seconds=self._settings.seconds(),
             in_flight=self._settings.in_flight,
             on_answer=lambda node: self._freshness.saw(stream_of(node), self._clock.now()),

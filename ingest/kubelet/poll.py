@@ -12,11 +12,11 @@ import msgspec
 from common.backoff import Backoff
 from common.clock import Clock
 from common.cycles import forget_frames
+from ingest.apiserver.emitting import Emitter
 from ingest.apiserver.requests import TRANSPORT_ERRORS, ApiError, TooLargeError, unanswered
 from ingest.kubelet.access import KubeletUnreachable
-from ingest.model.observation import UNDECODABLE, if_decodable, observation_of
-from ingest.model.reports import Failure, Report, Tally, error_observation
-from ingest.normalize.redact import Received
+from ingest.model.observation import UNDECODABLE, if_decodable
+from ingest.model.reports import Failure
 from ingest.resources.kubelet import CONFIGZ
 from ingest.resources.resource import KubeletResource
 from ingest.resources.stats_summary import STATS_SUMMARY
@@ -35,7 +35,6 @@ TOGETHER_SECONDS: Final = 0.125
 Pace = Literal["quick", "slow", "failing"]
 Fetch = Callable[[str, str], Awaitable[bytes]]
 """(node, path under the kubelet's root) to the answer; raises ApiError, TooLargeError and transport errors."""
-Emit = Callable[[Received], Awaitable[None]]
 
 
 class _Unreadable(ValueError):
@@ -55,21 +54,17 @@ class Kubelets:
 
     def __init__(
         self,
-        cluster: str,
         fetch: Fetch,
-        emit: Emit,
+        emitter: Emitter,
         *,
-        clock: Clock,
-        tally: Tally,
         seconds: Mapping[str, float] | None = None,
         in_flight: int = 64,
         on_answer: Callable[[str], None] = lambda _: None,
     ) -> None:
-        self._cluster = cluster
         self._fetch = fetch
-        self._emit = emit
-        self._clock = clock
-        self._tally = tally
+        self._emitter = emitter
+        self._clock = emitter.clock
+        self._tally = emitter.tally
         self._seconds = seconds or {resource.name: resource.seconds for resource in POLLED}
         self._round_seconds = self._seconds[STATS_SUMMARY.name]
         slow, failing = max(1, in_flight // 4), max(1, in_flight // 8)
@@ -124,8 +119,7 @@ class Kubelets:
         if resource is STATS_SUMMARY and kubelet.is_new:
             kubelet.is_new = False  # even if this fails: statistics do not wait for settings twice
             await self._ask_where_due(kubelet, CONFIGZ)  # else the first sample would be judged by default thresholds
-        observation = observation_of(self._clock.now(), self._cluster, "kubelet", resource.name, data, kubelet.node)
-        await self._emit(Received(observation, decoded))
+        await self._emitter.answer("kubelet", resource.name, data, decoded, kubelet.node)
         self._tally["kubelet", "observation"] += 1
         if resource is STATS_SUMMARY:
             self._on_answer(kubelet.node)
@@ -150,10 +144,7 @@ class Kubelets:
     async def _report(self, kubelet: "_Kubelet", failure: Failure, text: str) -> None:
         self._tally["kubelet", "failure"] += 1
         if failure.should_report(f"{kubelet.asking}: {text}"):
-            error = error_observation(
-                self._clock, self._cluster, "kubelet", kubelet.asking, Report(text), kubelet.node
-            )
-            await self._emit(Received(error))
+            await self._emitter.error("kubelet", kubelet.asking, text, kubelet.node)
 
 
 class _Kubelet:

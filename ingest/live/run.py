@@ -16,6 +16,7 @@ from common.tasks import Spawn, Tasks
 from common.telemetry import Figure, Values, registered
 from common.text import plain
 from ingest.apiserver.connect import configuration
+from ingest.apiserver.emitting import Emitter
 from ingest.apiserver.filters import metadata_of
 from ingest.apiserver.node_leases import NodeLeases
 from ingest.apiserver.versions import NOT_KEPT, Acknowledgements, Kept, Ticket, VersionFile
@@ -83,12 +84,10 @@ class Live:
         self._schedulers: list[Scheduler] = []
         self._nodes_known = asyncio.Event()
         """The first list of Nodes is over, or cannot be read: what else is there is judged by what Nodes are."""
+        self._emitter = Emitter(settings.cluster, self._emit, clock, self.tally)
         self._fleet = Fleet(
-            settings.cluster,
             settings.kubelet,
-            self._emit,
-            clock=clock,
-            tally=self.tally,
+            self._emitter,
             freshness=self._freshness,
             spawn=lambda work: self._spawn(work).cancel,
         )
@@ -141,19 +140,11 @@ class Live:
                 self._watch(resource, await stack.enter_async_context(ApiClient(self._access)))
                 for resource in self._settings.watched
             ]
-            leases = NodeLeases(
-                self._settings.cluster,
-                await stack.enter_async_context(ApiClient(self._access)),
-                self._emit,
-                clock=self._clock,
-                tally=self.tally,
-            )
+            leases = NodeLeases(await stack.enter_async_context(ApiClient(self._access)), self._emitter)
             nodes = self._watches.get(NODES.name)
             if nodes is None or self._saved.get(NODES.name):
                 self._nodes_known.set()
-            self._schedulers = schedulers(
-                self._settings, self._access, self._emit, self._seen_of_nodes, stack, self._clock, self.tally
-            )
+            self._schedulers = schedulers(self._settings, self._access, self._emitter, self._seen_of_nodes, stack)
             self._spawn = await stack.enter_async_context(Tasks())
             following = [self._follow(watch, leases) for watch in watches]
             asking = [each.poll(self._settings.scheduler.seconds) for each in self._schedulers]

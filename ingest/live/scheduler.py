@@ -12,16 +12,14 @@ import aiohttp
 import msgspec
 from kubernetes_asyncio.client.configuration import Configuration
 
-from common.clock import Clock, steadily
+from common.clock import steadily
 from common.settings import SettingsError
 from common.text import plain
+from ingest.apiserver.emitting import Emitter
 from ingest.apiserver.requests import TRANSPORT_ERRORS, ApiError, TooLargeError, unanswered
 from ingest.kubelet.access import Https
-from ingest.kubelet.poll import Emit
 from ingest.live.settings import LiveSettings
-from ingest.model.observation import observation_of
-from ingest.model.reports import Failure, Report, Tally, error_observation
-from ingest.normalize.redact import Received
+from ingest.model.reports import Failure
 from ingest.resources.scheduler_cache import SCHEDULER_CACHE, SIZE, of_queues
 
 FILLING_SECONDS: Final = 60.0
@@ -72,18 +70,14 @@ def host_of(url: str) -> str:
 class Scheduler:
     """One that is asked; the tally counts `observation` and `failure` under `scheduler`."""
 
-    def __init__(
-        self, url: str, cluster: str, https: Https, emit: Emit, seen: Seen, *, clock: Clock, tally: Tally
-    ) -> None:
+    def __init__(self, url: str, https: Https, emitter: Emitter, seen: Seen) -> None:
         self.host = host_of(url)
-        self.failure = Failure(clock)
+        self.failure = Failure(emitter.clock)
         self._url = url
-        self._cluster = cluster
         self._https = https
-        self._emit = emit
+        self._emitter = emitter
+        self._clock = emitter.clock
         self._seen = seen
-        self._clock = clock
-        self._tally = tally
 
     async def poll(self, seconds: float) -> None:
         """Ask until cancelled, the first time after an interval, when the nodes for the comparison are listed."""
@@ -96,18 +90,14 @@ class Scheduler:
             line = await cache_line(self._https, self._url, asked_at)
             await self._comparable(line, asked_at)
         except CacheUnknown as problem:
-            self._tally["scheduler", "failure"] += 1
+            self._emitter.tally["scheduler", "failure"] += 1
             if self.failure.should_report(str(problem)):
-                text = f"scheduler {self.host}: {problem}"
-                error = error_observation(self._clock, self._cluster, "list", SCHEDULER_CACHE.name, Report(text))
-                await self._emit(Received(error))
+                await self._emitter.error("list", SCHEDULER_CACHE.name, f"scheduler {self.host}: {problem}")
             return
         self.failure.recovered()
-        self._tally["scheduler", "observation"] += 1
+        self._emitter.tally["scheduler", "observation"] += 1
         answer = msgspec.json.encode({"text": line, "scheduler": self.host})
-        await self._emit(
-            Received(observation_of(self._clock.now(), self._cluster, "list", SCHEDULER_CACHE.name, answer))
-        )
+        await self._emitter.answer("list", SCHEDULER_CACHE.name, answer)
 
     async def _comparable(self, line: str, asked_at: datetime) -> None:
         """Return once the base of the comparison is known; raises CacheUnknown if it stays unknown.
@@ -138,17 +128,9 @@ def scheduler_client(settings: LiveSettings, access: Configuration, stack: Async
 
 
 def schedulers(
-    settings: LiveSettings,
-    access: Configuration,
-    emit: Emit,
-    seen: Seen,
-    stack: AsyncExitStack,
-    clock: Clock,
-    tally: Tally,
+    settings: LiveSettings, access: Configuration, emitter: Emitter, seen: Seen, stack: AsyncExitStack
 ) -> list[Scheduler]:
     if not settings.schedulers:
         return []
     https = scheduler_client(settings, access, stack)
-    return [
-        Scheduler(url, settings.cluster, https, emit, seen, clock=clock, tally=tally) for url in settings.schedulers
-    ]
+    return [Scheduler(url, https, emitter, seen) for url in settings.schedulers]

@@ -12,6 +12,7 @@ import pytest
 from common.tasks import Tasks
 from fakes.apiserver import Answer, FakeApiServer, refusal
 from fakes.clock import START, FakeClock
+from ingest.apiserver.emitting import Emitter
 from ingest.apiserver.node_leases import PATH, PAUSE_SECONDS, NodeLeases
 from ingest.model.objects.base import Condition
 from ingest.model.objects.node import Node, NodeMetadata, NodeStatus
@@ -62,7 +63,7 @@ async def asking(
         seen.append(received.redacted())
 
     async with FakeApiServer().running() as server, server.client() as client, Tasks() as spawn:
-        leases = NodeLeases("lab", client, emit or keep, clock=(clock or FakeClock()).clock, tally=tally)
+        leases = NodeLeases(client, Emitter("lab", emit or keep, (clock or FakeClock()).clock, tally))
         spawn(leases.run())
         yield Asked(server, leases, tally, seen)
 

@@ -13,6 +13,7 @@ import msgspec
 import pytest
 
 from fakes.clock import FakeClock
+from ingest.apiserver.emitting import Emitter
 from ingest.apiserver.requests import ApiError, Status
 from ingest.files.envelope import encode_line
 from ingest.kubelet.access import Address, kubelet_address
@@ -86,7 +87,7 @@ class Run:
                 enough.set()
                 await asyncio.Event().wait()
 
-        kubelets = Kubelets("lab", self.kubelet.fetch, emit, clock=self.clock.clock, tally=self.tally, **options)
+        kubelets = Kubelets(self.kubelet.fetch, Emitter("lab", emit, self.clock.clock, self.tally), **options)
         polls = [asyncio.ensure_future(kubelets.poll(node)) for node in nodes]
         async with asyncio.timeout(PATIENCE_SECONDS):
             await enough.wait()

@@ -17,6 +17,7 @@ from fakes.apiserver import Answer, FakeApiServer, event, listing, pod, watching
 from fakes.clock import FakeClock
 from fakes.publisher import Recorded
 from ingest.apiserver.changes import Changes
+from ingest.apiserver.emitting import Emitter
 from ingest.apiserver.watch_events import read_event
 from ingest.kafka.publish import Publisher
 from ingest.kafka.replay import Feed
@@ -188,7 +189,7 @@ async def _answered(resource: str, body: bytes) -> list[Any]:
     async def emit(received: Received) -> None:
         taken.append(received)
 
-    kubelets = Kubelets("lab", fetch, emit, clock=FakeClock().clock, tally=Counter())
+    kubelets = Kubelets(fetch, Emitter("lab", emit, FakeClock().clock, Counter()))
     kubelet = _Kubelet("n1", FakeClock().clock)
     for each in POLLED:
         await kubelets._ask_where_due(kubelet, each)

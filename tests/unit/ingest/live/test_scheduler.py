@@ -22,6 +22,7 @@ from components.processes import HOST, free_port
 from components.secured import Authority
 from fakes.apiserver import Answer, FakeApiServer, listing, watching
 from fakes.clock import START, FakeClock
+from ingest.apiserver.emitting import Emitter
 from ingest.kubelet.access import Https
 from ingest.live.run import Live
 from ingest.live.scheduler import HELD_SECONDS, CacheUnknown, Scheduler, cache_line, schedulers
@@ -184,9 +185,9 @@ async def test_a_cache_names_its_scheduler_and_a_failing_one_is_degraded_until_i
     async with AsyncExitStack() as stack:
         fakes = [await stack.enter_async_context(a_scheduler(authority)) for _ in range(2)]
         section = SchedulerSettings(urls=tuple(each.url for each in fakes), ca_file=authority.ca_file)
-        both = schedulers(
-            LiveSettings(cluster="lab", scheduler=section), access(), seen.put, of_nodes, stack, SYSTEM, tally
-        )
+        emitter = Emitter("lab", seen.put, SYSTEM, tally)
+        settings = LiveSettings(cluster="lab", scheduler=section)
+        both = schedulers(settings, access(), emitter, of_nodes, stack)
         fakes[1].text = METRICS.replace("5000", "4999")
         found: list[Any] = []
         for each in both:
@@ -238,7 +239,7 @@ class Waiting:
         self.told: list[Received] = []
         self.https = Https(access(), ca_file)
         self.scheduler = Scheduler(
-            scheduler.url, "lab", self.https, self._keep, self._seen, clock=self.clock.clock, tally=Counter()
+            scheduler.url, self.https, Emitter("lab", self._keep, self.clock.clock, Counter()), self._seen
         )
 
     async def _keep(self, received: Received) -> None:
@@ -283,17 +284,20 @@ async def test_without_urls_or_nodes_none_is_asked() -> None:
     of_pods = LiveSettings(scheduler=section, resources=("pods",))
     async with AsyncExitStack() as stack:
         for settings in (LiveSettings(), LiveSettings(scheduler=section, namespace="shop"), of_pods):
-            assert schedulers(settings, access(), _never, of_nodes, stack, SYSTEM, Counter()) == []
+            assert schedulers(settings, access(), NEVER, of_nodes, stack) == []
 
 
 async def _never(_: Received) -> None:
     raise AssertionError
 
 
+NEVER = Emitter("default", _never, SYSTEM, Counter())
+
+
 async def test_a_ca_file_that_is_not_there_is_reported() -> None:
     section = SchedulerSettings(urls=("https://h:10259",), ca_file=Path("/nonesuch"))
     with pytest.raises(SettingsError, match=r"watch\.scheduler\.ca_file: /nonesuch cannot be used: No such file"):
-        schedulers(LiveSettings(scheduler=section), access(), _never, of_nodes, AsyncExitStack(), SYSTEM, Counter())
+        schedulers(LiveSettings(scheduler=section), access(), NEVER, of_nodes, AsyncExitStack())
 
 
 @pytest.mark.parametrize(
@@ -324,11 +328,9 @@ async def test_a_host_is_a_name_or_an_address(host: str) -> None:
     (scheduler,) = schedulers(
         LiveSettings(scheduler=SchedulerSettings(urls=(f"https://{host}/metrics",))),
         access(),
-        _never,
+        NEVER,
         of_nodes,
         AsyncExitStack(),
-        SYSTEM,
-        Counter(),
     )
     assert scheduler.host == host
 
