@@ -20,7 +20,7 @@ class KubeconfigUnusable(SourceUnusable):
     """The address of a cluster, or the credentials for it, cannot be read."""
 
 
-class ContextUnknown(SourceUnusable):
+class ContextUnknown(KubeconfigUnusable):
     """The kubeconfig has no context of that name."""
 
 

@@ -55,10 +55,6 @@ class Figure(NamedTuple):
     labels: tuple[str, ...] = ()
 
 
-class CannotServe(WrongUsage):
-    """Leadsman cannot listen on the port; the message names it."""
-
-
 class _Component(NamedTuple):
     figures: Mapping[Figure, Callable[[], Values]]
     reasons: Reasons | None
@@ -117,7 +113,7 @@ def registered(
 
 @asynccontextmanager
 async def served(host: str, port: int, part: str) -> AsyncIterator[None]:
-    """Answer on this port while the part runs; 0 opens no port. Raises CannotServe."""
+    """Answer on this port while the part runs; 0 opens no port. Raises WrongUsage."""
     if not port:
         yield
         return
@@ -127,7 +123,7 @@ async def served(host: str, port: int, part: str) -> AsyncIterator[None]:
             app.add_routes(routes(part))
             await stack.enter_async_context(listening_at(app, (host, port), (), MOST_CONNECTIONS))
         except OSError as error:
-            raise CannotServe(
+            raise WrongUsage(
                 f"telemetry.host and telemetry.port: {plain(host)}:{port} cannot be listened on: {error.strerror}"
             ) from None
         log.info("telemetry is served", part=part, host=host, port=port)

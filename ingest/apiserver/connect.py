@@ -20,19 +20,11 @@ _SETTING: Final = " as watch.kubeconfig in the settings"
 """The other way to name a file: `leadsman validate` and `doctor` have no --kubeconfig."""
 
 
-class KubeconfigError(KubeconfigUnusable):
-    """The cluster's address or credentials cannot be read; the message includes what to do."""
-
-
-class UnknownContextError(KubeconfigError, ContextUnknown):
-    """The kubeconfig has no such context; the message names those it has."""
-
-
 async def configuration(kubeconfig: Path | None = None, context: str | None = None) -> Configuration:
     """Read how to reach the API server; tokens are looked up again for each request.
 
     Without a path: the service account inside a pod, else `$KUBECONFIG`, else `~/.kube/config`.
-    Raises KubeconfigError.
+    Raises KubeconfigUnusable.
     """
     if kubeconfig is None and os.environ.get("KUBERNETES_SERVICE_HOST"):
         return in_cluster(SERVICE_ACCOUNT)
@@ -42,7 +34,7 @@ async def configuration(kubeconfig: Path | None = None, context: str | None = No
 
 
 async def context_name(kubeconfig: Path | None = None, context: str | None = None) -> str:
-    """Return the name of the context that `configuration` uses; empty inside a pod. Raises KubeconfigError."""
+    """Return the name of the context that `configuration` uses; empty inside a pod. Raises KubeconfigUnusable."""
     if kubeconfig is None and os.environ.get("KUBERNETES_SERVICE_HOST"):
         return ""
     loader = await _load(kubeconfig, context, Configuration())
@@ -64,10 +56,8 @@ async def _load(kubeconfig: Path | None, context: str | None, into: Configuratio
         wanted = context or chosen
         if known and wanted not in known:
             lacks = f"no context {plain(repr(wanted))}" if wanted else "no current context: name one with --context"
-            raise UnknownContextError(
-                f"kubeconfig {plain(path)} has {lacks}: it has {plain(', '.join(known))}"
-            ) from error
-        raise KubeconfigError(f"kubeconfig {plain(path)} {_why(error)}: check the file") from error
+            raise ContextUnknown(f"kubeconfig {plain(path)} has {lacks}: it has {plain(', '.join(known))}") from error
+        raise KubeconfigUnusable(f"kubeconfig {plain(path)} {_why(error)}: check the file") from error
 
 
 def _why(error: Exception) -> str:
@@ -94,15 +84,15 @@ def _existing(path: str) -> str:
     if not any(part.is_file() for part in parts):
         what = "is not a file" if any(part.exists() for part in parts) else "does not exist"
         remedy = f"name a file by --kubeconfig or KUBECONFIG, or{_SETTING}"
-        raise KubeconfigError(f"kubeconfig {plain(path)} {what}: {remedy}")
+        raise KubeconfigUnusable(f"kubeconfig {plain(path)} {what}: {remedy}")
     return path
 
 
 def in_cluster(directory: Path) -> Configuration:
-    """Use the service account of the pod that Leadsman runs in; raises KubeconfigError."""
+    """Use the service account of the pod that Leadsman runs in; raises KubeconfigUnusable."""
     host, port = os.environ.get("KUBERNETES_SERVICE_HOST", ""), os.environ.get("KUBERNETES_SERVICE_PORT", "")
     if not host or not port:
-        raise KubeconfigError(
+        raise KubeconfigUnusable(
             "KUBERNETES_SERVICE_HOST or KUBERNETES_SERVICE_PORT is not set: name a file by --kubeconfig or"
             f"{_SETTING} instead"
         )
@@ -118,7 +108,7 @@ def in_cluster(directory: Path) -> Configuration:
         hook(result)
         (directory / "ca.crt").read_bytes()
     except OSError as error:
-        raise KubeconfigError(
+        raise KubeconfigUnusable(
             f"service account: {error}: mount its token, or name a file by --kubeconfig or{_SETTING}"
         ) from error
     result.refresh_api_key_hook = hook

@@ -33,10 +33,6 @@ class Kept(NamedTuple):
 NOT_KEPT: Final = Kept({}, None)
 
 
-class VersionsError(SourceUnusable):
-    """The kept versions are another cluster's, or no file; the message includes what to do."""
-
-
 class _Kept(msgspec.Struct, frozen=True):
     format: int
     cluster: str
@@ -51,13 +47,13 @@ class VersionFile:
         self._cluster = cluster
 
     def kept(self) -> Kept:
-        """Raises VersionsError as `load`."""
+        """Raises SourceUnusable as `load`."""
         return Kept(self.load(), lambda versions: in_thread(partial(self.save, versions)))
 
     def load(self) -> dict[str, str]:
         """Empty if the file is damaged or of another format: all is listed then, and the file is replaced.
 
-        Raises VersionsError if it is another cluster's, or cannot be opened.
+        Raises SourceUnusable if it is another cluster's, or cannot be opened.
         """
         try:
             kept = msgspec.json.decode(self._path.read_bytes(), type=_Kept)
@@ -69,11 +65,11 @@ class VersionFile:
             )
             return {}
         except OSError as error:
-            raise VersionsError(
+            raise SourceUnusable(
                 f"{self._path}: {error.strerror}: name a file that can be read and replaced"
             ) from error
         if kept.cluster != self._cluster:
-            raise VersionsError(
+            raise SourceUnusable(
                 f"{self._path} has the versions of cluster {plain(kept.cluster)}, not of {plain(self._cluster)}: "
                 "name another file, or delete it to start with new lists"
             )

@@ -108,10 +108,6 @@ _ADD_REPLICAS: Final = "Add them with kafka-reassign-partitions.sh, or change ka
 log = structlog.get_logger(__name__)
 
 
-class TopicsUnusable(KafkaUnusable):
-    """Kafka cannot be used as it is; the message has what is wrong and what to do."""
-
-
 class TopicsFound(NamedTuple):
     """Differences of the topics in Kafka from the expected ones."""
 
@@ -132,7 +128,7 @@ async def ensure_topics(
 ) -> TopicsFound:
     """Make the topics that are missing (or, without `make`, do not), and compare those that exist.
 
-    A topic with too few partitions grows if it never had a message. Raises TopicsUnusable if Kafka does not
+    A topic with too few partitions grows if it never had a message. Raises KafkaUnusable if Kafka does not
     answer, or if the number of partitions of any other topic differs. That number decides the partition of each log,
     so it cannot change once there are messages.
     """
@@ -147,7 +143,7 @@ async def ensure_topics(
                     await _grow(admin, topic)
     except (KafkaError, OSError, FilesUnusable) as error:
         why = await why_unreachable(bootstrap_servers, options or {}) or explain(error)
-        raise TopicsUnusable(f"Kafka at {bootstrap_servers} cannot be used: {why}") from None
+        raise KafkaUnusable(f"Kafka at {bootstrap_servers} cannot be used: {why}") from None
     for each in found.differences:
         log.warning("a topic is not as it ought to be", topic=each.topic, what=each.what, mend=each.mend)
     if topics:
@@ -173,7 +169,7 @@ async def _compare(
             small.append(topic.name)
         elif number != topic.partitions:
             there = counted(number, "partition")
-            raise TopicsUnusable(_WRONG_PARTITIONS.format(topic.name, there, topic.partitions, servers, topic.name))
+            raise KafkaUnusable(_WRONG_PARTITIONS.format(topic.name, there, topic.partitions, servers, topic.name))
     replicas = {name: min(len(each["replicas"]) for each in of_one) for name, of_one in partitions.items()}
     few = [
         Difference(name, f"it has {counted(number, 'replica')}, not {replication_factor}", _ADD_REPLICAS)
@@ -205,7 +201,7 @@ async def _grow(admin: AIOKafkaAdminClient, topic: Topic) -> None:
 async def dated_after(
     at: datetime, bootstrap_servers: str, names: Sequence[str], options: Mapping[str, Any] | None = None
 ) -> Mapping[str, datetime]:
-    """Return, for each existing topic with a message dated after `at`, the date of one. Raises TopicsUnusable."""
+    """Return, for each existing topic with a message dated after `at`, the date of one. Raises KafkaUnusable."""
     settings = {"bootstrap_servers": bootstrap_servers, **(options or {})}
     try:
         async with (
@@ -217,6 +213,6 @@ async def dated_after(
             partitions = [TopicPartition(t["topic"], p["partition"]) for t in described for p in t["partitions"]]
             found = await consumer.offsets_for_times(dict.fromkeys(partitions, since_ms)) if partitions else {}
     except (KafkaError, OSError, FilesUnusable) as error:
-        raise TopicsUnusable(f"Kafka at {bootstrap_servers} does not return its times: {explain(error)}") from None
+        raise KafkaUnusable(f"Kafka at {bootstrap_servers} does not return its times: {explain(error)}") from None
     dated = sorted((each.timestamp, tp.topic) for tp, each in found.items() if each is not None)
     return {topic: datetime.fromtimestamp(milliseconds / 1000, UTC) for milliseconds, topic in dated}

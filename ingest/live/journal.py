@@ -19,10 +19,6 @@ _SUFFIX: Final = ".jsonl"
 _SEGMENT: Final = re.compile(rf"[0-9]{{{_DIGITS}}}{re.escape(_SUFFIX)}")
 
 
-class JournalHeld(HeldElsewhere):
-    """Another process writes the journal; the message includes what to do."""
-
-
 class Journal:
     """The segments of one cluster's journal in a folder, by ascending names; one process owns it.
 
@@ -31,7 +27,7 @@ class Journal:
     """
 
     def __init__(self, folder: Path, covered: str, *, keep: bool = False) -> None:
-        """If `keep`, no segment is ever deleted. Raises JournalHeld and OSError."""
+        """If `keep`, no segment is ever deleted. Raises HeldElsewhere and OSError."""
         folder.mkdir(FOLDER, parents=True, exist_ok=True)
         self._lock: int | None = _locked(folder)
         self._folder = folder
@@ -102,7 +98,7 @@ def _locked(folder: Path) -> int:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(descriptor)
-        raise JournalHeld(
+        raise HeldElsewhere(
             f"{folder}: another process writes this journal. End the other leadsman up of this cluster and database, "
             "or give this one its own database, or its own folder with --capture"
         ) from None

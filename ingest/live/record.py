@@ -85,7 +85,7 @@ async def record(
 ) -> Captured:
     """Capture a cluster until SIGTERM, SIGINT or the end of the time.
 
-    Raises KubeconfigError, VersionsError, and what `open_capture` and `Capturing.run` raise.
+    Raises SourceUnusable, and what `open_capture` and `Capturing.run` raise.
     """
     with stop_on_signals() as stop:
         live = await Live.connect(settings)

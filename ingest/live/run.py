@@ -94,7 +94,7 @@ class Live:
 
     @classmethod
     async def connect(cls, settings: LiveSettings, kept: Kept = NOT_KEPT, *, clock: Clock = SYSTEM) -> "Live":
-        """Read the credentials, and the versions if they have a file; raises KubeconfigError and VersionsError."""
+        """Read the credentials, and the versions if they have a file; raises SourceUnusable."""
         access = await configuration(settings.kubeconfig, settings.context)
         if settings.versions_file:
             kept = VersionFile(settings.versions_file, settings.scope).kept()

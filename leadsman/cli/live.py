@@ -58,7 +58,7 @@ async def until_signal(work: Callable[[asyncio.Event], Awaitable[None]]) -> None
 
 
 def run_served(settings: Settings, part: str, work: Awaitable[Result]) -> Result:
-    """Run a part to its end, with logs and telemetry by the settings. Raises CannotServe."""
+    """Run a part to its end, with logs and telemetry by the settings. Raises WrongUsage."""
     from common.logs import configure
 
     configure(settings.log, sys.stderr if part in ANSWERING else sys.stdout)

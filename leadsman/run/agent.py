@@ -25,7 +25,7 @@ log = structlog.get_logger(__name__)
 async def run_agent_into_kafka(
     kafka: KafkaSettings, settings: AgentSettings, stop: asyncio.Event, *, once: bool = False
 ) -> None:
-    """Publish this machine's changes until `stop`, or once, into Kafka. Raises TopicsUnusable and FilesUnusable."""
+    """Publish this machine's changes until `stop`, or once, into Kafka. Raises KafkaUnusable and FilesUnusable."""
     await make_topics(kafka)
     async with publisher(kafka) as opened:
         publish, agent = Feed(opened, kafka.topics()).publish, Agent(settings)

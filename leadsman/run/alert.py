@@ -305,7 +305,7 @@ async def _tested(receiver: Receiver, news: Sequence[Received]) -> str:
 
 
 async def run_alerts(settings: Settings, to: Sequence[str]) -> None:
-    """Deliver alerts to every receiver until a signal. Raises BadReceiver, BadDsn and TopicsUnusable."""
+    """Deliver alerts to every receiver until a signal. Raises BadReceiver, BadDsn and KafkaUnusable."""
     kafka = settings.kafka
     silences = opened = None
     if "db" in settings.model_fields_set:

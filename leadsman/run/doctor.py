@@ -15,13 +15,13 @@ from kubernetes_asyncio.client.api_client import ApiClient
 from common.amounts import counted
 from common.clock import SYSTEM
 from common.durations import in_words
-from common.errors import FilesUnusable
+from common.errors import FilesUnusable, KafkaUnusable, KubeconfigUnusable
 from common.skew import MEND, TOLERATED
 from common.tasks import in_thread
 from common.text import plain
-from ingest.apiserver.connect import KubeconfigError, configuration
+from ingest.apiserver.connect import configuration
 from ingest.apiserver.requests import TRANSPORT_ERRORS, ApiError, answered_at, get, read_body
-from ingest.kafka.admin import TopicsUnusable, dated_after
+from ingest.kafka.admin import dated_after
 from leadsman.run.permissions import Checked, check_cluster
 from leadsman.run.settings import Settings
 from leadsman.run.up import PARTS
@@ -68,7 +68,7 @@ async def kafka_clocks(settings: Settings, here: datetime) -> AsyncIterator[Diag
         dates = await dated_after(
             here + TOLERATED, kafka.bootstrap_servers, [*topics, COMMITS], kafka.client_options()
         )
-    except (TopicsUnusable, FilesUnusable):
+    except (KafkaUnusable, FilesUnusable):
         return  # check_kafka reports the reason
     if dates:
         topic, dated = max(dates.items(), key=itemgetter(1))
@@ -170,7 +170,7 @@ async def _cluster(settings: Settings) -> AsyncIterator[Diagnosis]:
             async with get(client, "/version", {}, _TIMEOUT) as response:
                 there = answered_at(response)
                 body = await read_body(response)
-    except (KubeconfigError, ApiError, *TRANSPORT_ERRORS) as error:
+    except (KubeconfigUnusable, ApiError, *TRANSPORT_ERRORS) as error:
         yield Diagnosis("cluster", "unknown", plain(error, 1000), "leadsman validate")
         return
     yield Diagnosis("cluster", "ok", f"{plain(access.host)}, {_version(body)}")

@@ -66,14 +66,6 @@ Report: TypeAlias = Callable[[str], None]
 """Takes a line that is safe to show."""
 
 
-class ClusterUnusable(SourceUnusable):
-    """Nothing of the cluster can be read; the message includes what to do."""
-
-
-class AccountUnknown(ClusterUnusable, CredentialsRefused):
-    """The API server does not know who asks."""
-
-
 class Page(NamedTuple):
     """Address of the page, and its token; empty if none is needed."""
 
@@ -247,8 +239,8 @@ async def run_in_process(
     """Watch and analyse the cluster of these settings until `stop`, store the results, and serve the page or glance.
 
     With `capture`, all observations are kept there as capture files. Alerts go to the receivers of the settings.
-    Raises KubeconfigError, ClusterUnusable, JournalHeld, DatabaseError, CannotListen, BadRules, BadReceiver, and
-    OSError if the journal cannot be written.
+    Raises SourceUnusable, DatabaseError, CannotListen, BadRules, BadReceiver, and OSError if the journal cannot be
+    written.
     """
     urls = [] if isinstance(page, Glance) else [each.get_secret_value() for each in settings.alerts.to]
     dsn = settings.db.get_secret_value()
@@ -324,14 +316,14 @@ async def _named(watch: LiveSettings) -> LiveSettings:
 
 
 async def _check(watch: LiveSettings, report: Report) -> None:
-    """Report what this account may read and what not. Raises ClusterUnusable if it may read nothing."""
+    """Report what this account may read and what not. Raises SourceUnusable if it may read nothing."""
     checked = [each async for each in check_cluster(watch)]
     first = checked[0]
     if first.unknown_account:
-        raise AccountUnknown(f"{first.what}: {first.problem}")
+        raise CredentialsRefused(f"{first.what}: {first.problem}")
     if not any(each.usable for each in checked):
         hint = "" if watch.namespace or not first.resource else ", or watch one namespace: -n NAMESPACE"
-        raise ClusterUnusable(f"{first.what}: {first.problem}{hint}")
+        raise SourceUnusable(f"{first.what}: {first.problem}{hint}")
     unreadable = {each.resource for each in checked if not each.usable}
     readable = dict.fromkeys(each.resource for each in checked if each.resource not in unreadable)
     report(

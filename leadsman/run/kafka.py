@@ -11,7 +11,7 @@ from ingest.model.observation import Observed, Unreadable
 
 
 async def make_topics(kafka: KafkaSettings, flat: Iterable[str] = ()) -> TopicsFound:
-    """Create the topics that are missing, and log how others differ. Raises TopicsUnusable and FilesUnusable."""
+    """Create the topics that are missing, and log how others differ. Raises KafkaUnusable and FilesUnusable."""
     return await ensure_topics(
         kafka.bootstrap_servers,
         kafka.every_topic(flat),
@@ -29,7 +29,7 @@ def publisher(kafka: KafkaSettings, name: str | None = None, **options: Any) -> 
 async def feed(
     kafka: KafkaSettings, items: Iterable[Observed | Unreadable], name: str | None = None, **options: Any
 ) -> Published:
-    """Replay observations into Kafka with options of `replay_into_kafka`. Raises TopicsUnusable and FilesUnusable.
+    """Replay observations into Kafka with options of `replay_into_kafka`. Raises KafkaUnusable and FilesUnusable.
 
     Input that was sent under the same `name` before is folded once.
     """

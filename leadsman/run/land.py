@@ -20,7 +20,7 @@ from streams.kafka.landing.consumer import Landing
 
 
 async def run_lander(settings: Settings) -> None:
-    """Land findings and facts until SIGTERM or SIGINT. Raises TopicsUnusable, and DatabaseError if lasting."""
+    """Land findings and facts until SIGTERM or SIGINT. Raises KafkaUnusable, and DatabaseError if lasting."""
     kafka, land = settings.kafka, settings.land
     await make_topics(kafka)
     dsn = settings.db.get_secret_value()

@@ -9,7 +9,8 @@ import aiohttp
 import msgspec
 from kubernetes_asyncio.client.api_client import ApiClient
 
-from ingest.apiserver.connect import KubeconfigError, configuration
+from common.errors import KubeconfigUnusable
+from ingest.apiserver.connect import configuration
 from ingest.apiserver.leader import LeaseName
 from ingest.apiserver.node_leases import WITHOUT
 from ingest.apiserver.requests import TRANSPORT_ERRORS, ApiError, get, read_body, request, unanswered
@@ -146,7 +147,7 @@ _PROXIED: Final = Permission("get", PROXY, path=_path_of_missing_node(PROXY))
 
 
 async def reachable(settings: LiveSettings, namespace: str) -> LiveSettings:
-    """These settings, or if only pods of `namespace` may be listed, those of it. Raises KubeconfigError."""
+    """These settings, or if only pods of `namespace` may be listed, those of it. Raises KubeconfigUnusable."""
     access = await configuration(settings.kubeconfig, settings.context)
     async with ApiClient(access) as client:
         with suppress(ApiError, *TRANSPORT_ERRORS):  # what is wrong there, `check_cluster` reports
@@ -159,7 +160,7 @@ async def check_cluster(settings: LiveSettings, lease: LeaseName | None = None) 
     """Each permission that these settings need, and the one that they should not; one problem where none is known."""
     try:
         access = await configuration(settings.kubeconfig, settings.context)
-    except KubeconfigError as error:
+    except KubeconfigUnusable as error:
         yield Checked("cluster", str(error))
         return
     kubelets = () if settings.namespace else of_kubelets(settings.kubelet)

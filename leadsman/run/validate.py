@@ -8,14 +8,14 @@ import aiohttp
 from kubernetes_asyncio.client.api_client import ApiClient
 
 from common.clock import SYSTEM
-from common.errors import FilesUnusable
+from common.errors import FilesUnusable, KafkaUnusable, KubeconfigUnusable
 from common.settings import SettingsError
 from common.text import plain
-from ingest.apiserver.connect import KubeconfigError, configuration
+from ingest.apiserver.connect import configuration
 from ingest.apiserver.filters import metadata_of
 from ingest.apiserver.requests import TRANSPORT_ERRORS, ApiError, TooLargeError, get, read_body
 from ingest.apiserver.watch_events import decode_list
-from ingest.kafka.admin import TopicsUnusable, ensure_topics
+from ingest.kafka.admin import ensure_topics
 from ingest.kafka.reaching import explain
 from ingest.kubelet.access import kubelet_address
 from ingest.kubelet.fleet import kubelet_client
@@ -54,7 +54,7 @@ async def check_kafka(settings: Settings) -> Checked:
             options=kafka.client_options(),
             make=False,
         )
-    except TopicsUnusable as error:
+    except KafkaUnusable as error:
         return Checked(what, str(error))
     except FilesUnusable as error:
         return Checked(what, explain(error))
@@ -87,8 +87,8 @@ async def check_kubelet(settings: LiveSettings) -> AsyncIterator[Checked]:
             access = await configuration(settings.kubeconfig, settings.context)
             client = await stack.enter_async_context(ApiClient(access))
             async with get(client, NODES.paths[0], {"limit": "1"}, TIMEOUT) as response:
-                node = (decode_list(await read_body(response)).items or ())[0]
-        except (KubeconfigError, ApiError, IndexError, *UNDECODABLE, *TRANSPORT_ERRORS):
+                node = (decode_list(await read_body(response)).items or [])[0]
+        except (KubeconfigUnusable, ApiError, IndexError, *UNDECODABLE, *TRANSPORT_ERRORS):
             return  # what is wrong there is the cluster's, and reported
         name = metadata_of(node).name
         try:
@@ -107,7 +107,7 @@ async def check_schedulers(settings: LiveSettings) -> AsyncIterator[Checked]:
             try:
                 https = scheduler_client(settings, await configuration(settings.kubeconfig, settings.context), stack)
                 await cache_line(https, url, SYSTEM.now())
-            except KubeconfigError:
+            except KubeconfigUnusable:
                 return  # what is wrong there is the cluster's, and reported
             except (CacheUnknown, SettingsError) as error:
                 yield Checked(what, str(error))

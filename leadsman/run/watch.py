@@ -40,12 +40,8 @@ LEADS: Final = Figure("leads", "gauge", "1 for the watcher that has the Lease")
 log = structlog.get_logger(__name__)
 
 
-class ElectionRefusedError(SourceUnusable):
-    """The API server does not let us take part in the election; the message includes what to do."""
-
-
 async def run_watcher(kafka: KafkaSettings, watch: LiveSettings, stop: asyncio.Event) -> None:
-    """Watch until `stop`. Raises TopicsUnusable, KubeconfigError, VersionsError and ElectionRefusedError."""
+    """Watch until `stop`. Raises KafkaUnusable and SourceUnusable."""
     access = await configuration(watch.kubeconfig, watch.context)  # before Kafka: no retry fixes it
     await make_topics(kafka)
     async with publisher(kafka, linger_ms=LINGER_MS) as opened:
@@ -89,7 +85,7 @@ async def _cluster_uid(access: Configuration) -> str:
             ApiClient(access) as client,
             request(client, "GET", "/api/v1/namespaces", timeouts=_TIMEOUT, query=_KUBE_SYSTEM) as response,
         ):
-            (found,) = decode_list(await read_body(response)).items or ()
+            (found,) = decode_list(await read_body(response)).items or []
             return metadata_of(found).uid or str(access.host)
     except (ApiError, ValueError, *UNDECODABLE, *TRANSPORT_ERRORS):
         return str(access.host)
@@ -98,7 +94,7 @@ async def _cluster_uid(access: Configuration) -> str:
 async def lead(election: LeaderElection, work: Work, stop: asyncio.Event) -> None:
     """Do the work whenever this replica leads, until `stop`; the work ends by itself then.
 
-    Raises ElectionRefusedError, and what the work raises.
+    Raises SourceUnusable, and what the work raises.
     """
     while not stop.is_set():
         log.info("waiting for the lease")
@@ -111,7 +107,7 @@ async def lead(election: LeaderElection, work: Work, stop: asyncio.Event) -> Non
         except LeadershipLostError as error:
             log.warning("another replica may watch now", reason=str(error))
         except ApiError as error:
-            raise ElectionRefusedError(
+            raise SourceUnusable(
                 f"leader election: {scrub(str(error))}: allow get, create and update on leases (coordination.k8s.io) "
                 "in the namespace of watch.election, or turn it off where no second watcher runs"
             ) from None

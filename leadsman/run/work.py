@@ -15,7 +15,7 @@ from streams.kafka.app import Worker
 async def run_worker(
     settings: Settings, reducers: Sequence[Reducer[Any]] | None = None, skipped: Collection[str] = ()
 ) -> None:
-    """Fold the logs until SIGTERM or SIGINT. Raises BadRules, TopicsUnusable, and every error that stops the worker.
+    """Fold the logs until SIGTERM or SIGINT. Raises BadRules, KafkaUnusable, and every error that stops the worker.
 
     Without `reducers` all analytics run, and the alerts by the rules of the settings. `skipped` are positions of
     records, TOPIC:PARTITION@OFFSET, that become dead letters.

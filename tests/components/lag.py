@@ -7,11 +7,12 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError
 
-from ingest.kafka import admin, aiokafka_fixes
+from common.errors import KafkaUnusable
+from ingest.kafka import aiokafka_fixes
 
 
 async def lag(servers: str, group: str, names: Sequence[str], options: Mapping[str, Any] | None = None) -> int:
-    """Return their number; raises TopicsUnusable."""
+    """Return their number; raises KafkaUnusable."""
     settings = {"bootstrap_servers": servers, **(options or {})}
     try:
         async with (
@@ -24,5 +25,5 @@ async def lag(servers: str, group: str, names: Sequence[str], options: Mapping[s
             ends = await consumer.end_offsets(partitions)
             committed = await aiokafka_fixes.committed(client, group, set(partitions))
     except KafkaError as error:
-        raise admin.TopicsUnusable(f"Kafka at {servers} does not return its offsets: {error}") from None
+        raise KafkaUnusable(f"Kafka at {servers} does not return its offsets: {error}") from None
     return sum(ends[tp] - max(begins[tp], committed[tp].offset, 0) for tp in partitions)

@@ -10,12 +10,12 @@ from typing import Any, Final, Self
 
 import msgspec
 
+from common.errors import KafkaUnusable
 from components.command import COMMAND
 from components.kafka import Kafka, KafkaCluster
 from components.lag import lag
 from components.processes import Process
 from ingest.files.sources import read_sources
-from ingest.kafka.admin import TopicsUnusable
 from ingest.kafka.publish import Publisher
 from ingest.kafka.replay import Published, replay_into_kafka
 from ingest.model.observation import Observation, Observed, Unreadable
@@ -49,7 +49,7 @@ def waiting(
     found: list[int] = []
 
     def asked() -> bool:
-        with contextlib.suppress(TopicsUnusable):
+        with contextlib.suppress(KafkaUnusable):
             found.append(asyncio.run(lag(servers, group, topics, options)))
         return bool(found)
 

@@ -16,12 +16,13 @@ from typing import Any
 import pytest
 from aiokafka import AIOKafkaConsumer, OffsetAndMetadata, TopicPartition
 
+from common.errors import KafkaUnusable
 from components.command import dsn
 from components.kafka import Kafka, KafkaCluster
 from components.lag import lag
 from components.rows import T0, lose_newest, row
 from ingest.files.envelope import decode_line
-from ingest.kafka.admin import TopicsUnusable, ensure_topics
+from ingest.kafka.admin import ensure_topics
 from ingest.kafka.publish import Publisher
 from ingest.kafka.replay import replay_into_kafka
 from ingest.model.observation import Position
@@ -281,7 +282,7 @@ async def test_a_worker_folds_what_follows_where_a_log_was_cut_back(own_kafka: K
         running = asyncio.ensure_future(worker.run(stop))
 
         async def all_folded() -> bool:
-            with suppress(TopicsUnusable):  # a Kafka that is new has no coordinator yet
+            with suppress(KafkaUnusable):  # a Kafka that is new has no coordinator yet
                 left = await lag(servers, "cut", [topics.nodes.name])
                 return running.done() or (left == 0 and await found_in(servers, topics) >= set(range(until_number)))
             return False

@@ -11,6 +11,7 @@ from typing import Any, Final
 import pytest
 import yaml
 
+from common.errors import KafkaUnusable
 from common.supervise import Part, Supervisor
 from components.command import COMMAND, leadsman, leadsman_process
 from components.pipeline import embedded_digest, waiting
@@ -19,7 +20,7 @@ from components.secured import PASSWORD, Authority, SecuredKafka
 from components.telemetry import is_ready
 from fakes.machine import Thread, write, write_checkpoints, write_sysfs
 from ingest.files.sources import read_sources
-from ingest.kafka.admin import TopicsUnusable, ensure_topics
+from ingest.kafka.admin import ensure_topics
 from leadsman.cli.up import LASTING
 from leadsman.run.kafka import feed, make_topics
 from leadsman.run.settings import Settings, load
@@ -144,7 +145,7 @@ def test_a_certificate_authority_is_changed_without_a_restart_of_ours(secured: S
     settings = load(kafka=secured.settings_of("SASL_SSL") | {"ca_file": str(ca), "topic_prefix": "ca"})
     options = settings.kafka.client_options()
     servers = settings.kafka.bootstrap_servers
-    with pytest.raises(TopicsUnusable):
+    with pytest.raises(KafkaUnusable):
         asyncio.run(ensure_topics(servers, [], options=options))
     ca.write_text(secured.authority.ca_file.read_text())
     assert asyncio.run(ensure_topics(servers, [], options=options)).missing == []
@@ -220,7 +221,7 @@ def test_what_kafka_refuses_is_reported_with_its_setting(
     given = secured.settings_of(protocol) | over
     if given.get("ca_file") == "OTHER":
         given["ca_file"] = str(Authority(tmp_path, "other").ca_file)
-    with pytest.raises(TopicsUnusable, match=told) as refused:
+    with pytest.raises(KafkaUnusable, match=told) as refused:
         asyncio.run(make_topics(load(kafka=given).kafka))
     gc.collect()  # a socket that was left open fails this test, not whichever runs when it is collected
     assert "canary" not in str(refused.value)

@@ -15,9 +15,10 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
+from common.errors import KafkaUnusable
 from components.kafka import Kafka
 from components.rows import row
-from ingest.kafka.admin import TopicsUnusable, ensure_topics
+from ingest.kafka.admin import ensure_topics
 from ingest.kafka.publish import PartitionsChanged, Publisher
 from ingest.kafka.settings import KafkaSettings
 from ingest.model.topics import Topic
@@ -153,7 +154,7 @@ async def test_a_topic_that_grew_is_refused_by_name_at_start(kafka: Kafka, which
     await make_topics(settings := settings_of(kafka))
     name = settings.every_topic()[which].name
     await grow(kafka, name, 3)
-    with pytest.raises(TopicsUnusable, match=f"topic {name} has 3 partitions, not 2"):
+    with pytest.raises(KafkaUnusable, match=f"topic {name} has 3 partitions, not 2"):
         await make_topics(settings)
 
 
@@ -178,7 +179,7 @@ async def test_an_empty_topic_that_somebody_made_too_small_grows_and_one_with_a_
     async with AIOKafkaProducer(bootstrap_servers=kafka.bootstrap_servers) as producer:
         await producer.send_and_wait(name, b"v", b"k")
     command = f"kafka-topics.sh --bootstrap-server {kafka.bootstrap_servers} --delete --topic {name}"
-    with pytest.raises(TopicsUnusable, match=f"topic {name} has 1 partition, not 2.*{command}"):
+    with pytest.raises(KafkaUnusable, match=f"topic {name} has 1 partition, not 2.*{command}"):
         await make_topics(other)
 
 

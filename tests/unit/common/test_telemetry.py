@@ -15,16 +15,8 @@ from prometheus_client import REGISTRY
 from prometheus_client.parser import text_string_to_metric_families
 
 from common import skew
-from common.telemetry import (
-    COST,
-    MOST_CONNECTIONS,
-    REASONS_AT_MOST,
-    STAGE_SECONDS,
-    CannotServe,
-    Figure,
-    registered,
-    served,
-)
+from common.errors import WrongUsage
+from common.telemetry import COST, MOST_CONNECTIONS, REASONS_AT_MOST, STAGE_SECONDS, Figure, registered, served
 from components import telemetry
 from components.processes import HOST, free_port
 from paths import FLOORS, ROOT
@@ -109,13 +101,13 @@ async def test_figures_of_two_components_are_summed_up_and_go_with_them() -> Non
 async def test_a_port_that_is_taken_is_reported_with_its_setting() -> None:
     port = free_port()
     async with served(HOST, port, "work"):
-        with pytest.raises(CannotServe, match=rf"telemetry\.port: 127\.0\.0\.1:{port} cannot be listened on"):
+        with pytest.raises(WrongUsage, match=rf"telemetry\.port: 127\.0\.0\.1:{port} cannot be listened on"):
             async with served(HOST, port, "land"):
                 pass
 
 
 async def test_port_0_listens_nowhere() -> None:
-    with pytest.raises(CannotServe):
+    with pytest.raises(WrongUsage):
         async with served("no address", free_port(), "work"):
             pass
     async with served("no address", 0, "work"):

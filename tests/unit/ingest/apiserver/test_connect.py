@@ -8,8 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from common.errors import ContextUnknown, KubeconfigUnusable
 from ingest.apiserver.client_fixes import CredentialsError
-from ingest.apiserver.connect import KubeconfigError, UnknownContextError, configuration, in_cluster
+from ingest.apiserver.connect import configuration, in_cluster
 
 pytestmark = pytest.mark.asyncio
 
@@ -85,14 +86,14 @@ async def test_a_service_account_without_a_token_says_what_to_do(
 ) -> None:
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
-    with pytest.raises(KubeconfigError, match="mount its token"):
+    with pytest.raises(KubeconfigUnusable, match="mount its token"):
         in_cluster(tmp_path)
 
 
 async def test_a_kubeconfig_that_does_not_exist_says_which_flag_and_setting(tmp_path: Path) -> None:
     """`leadsman validate` and `doctor` have no such flag."""
     with pytest.raises(
-        KubeconfigError, match=r"missing does not exist: name a file by --kubeconfig .*watch\.kubeconfig"
+        KubeconfigUnusable, match=r"missing does not exist: name a file by --kubeconfig .*watch\.kubeconfig"
     ):
         await configuration(tmp_path / "missing")
 
@@ -101,7 +102,7 @@ async def test_a_kubeconfig_that_does_not_exist_says_which_flag_and_setting(tmp_
 async def test_a_kubeconfig_that_is_none_is_a_clear_error(tmp_path: Path, content: str) -> None:
     path = tmp_path / "config"
     path.write_text(content)
-    with pytest.raises(KubeconfigError, match="check the file"):
+    with pytest.raises(KubeconfigUnusable, match="check the file"):
         await configuration(path)
 
 
@@ -118,21 +119,21 @@ async def test_a_kubeconfig_that_is_none_is_described_without_python_s_words(
 ) -> None:
     path = tmp_path / "config"
     path.write_text(content)
-    with pytest.raises(KubeconfigError, match=re.escape(words)) as failure:
+    with pytest.raises(KubeconfigUnusable, match=re.escape(words)) as failure:
         await configuration(path)
     assert "NoneType" not in str(failure.value)
-    with pytest.raises(KubeconfigError, match="is not a file: name a file by --kubeconfig"):
+    with pytest.raises(KubeconfigUnusable, match="is not a file: name a file by --kubeconfig"):
         await configuration(tmp_path)
 
 
 async def test_without_a_current_context_the_contexts_are_named(tmp_path: Path) -> None:
     path = _kubeconfig(tmp_path / "config", {"token": "one"})
     path.write_text(path.read_text().replace('"current-context":"c",', ""))
-    with pytest.raises(UnknownContextError, match="has no current context: name one with --context: it has "):
+    with pytest.raises(ContextUnknown, match="has no current context: name one with --context: it has "):
         await configuration(path)
 
 
 async def test_an_unknown_context_is_a_clear_error(tmp_path: Path) -> None:
     path = _kubeconfig(tmp_path / "config", {"token": "one"})
-    with pytest.raises(KubeconfigError, match="nowhere"):
+    with pytest.raises(KubeconfigUnusable, match="nowhere"):
         await configuration(path, "nowhere")

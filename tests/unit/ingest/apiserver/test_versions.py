@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
-from ingest.apiserver.versions import Acknowledgements, VersionFile, VersionsError
+from common.errors import SourceUnusable
+from ingest.apiserver.versions import Acknowledgements, VersionFile
 
 
 def test_versions_round_trip_and_a_missing_file_starts_anew(tmp_path: Path) -> None:
@@ -47,13 +48,13 @@ def test_a_damaged_file_starts_anew_and_is_replaced(tmp_path: Path, content: byt
 
 
 def test_a_path_that_is_no_file_is_refused_with_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(VersionsError, match="name a file"):
+    with pytest.raises(SourceUnusable, match="name a file"):
         VersionFile(tmp_path, "lab").load()
 
 
 def test_versions_of_another_cluster_are_refused(tmp_path: Path) -> None:
     VersionFile(tmp_path / "v", "lab").save({"pods": "7"})
-    with pytest.raises(VersionsError, match="cluster lab"):
+    with pytest.raises(SourceUnusable, match="cluster lab"):
         VersionFile(tmp_path / "v", "production").load()
 
 

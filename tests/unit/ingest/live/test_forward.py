@@ -11,6 +11,7 @@ from kubernetes_asyncio.client.configuration import Configuration
 from structlog.testing import capture_logs
 
 from common.clock import SYSTEM
+from common.errors import SourceUnusable
 from fakes.apiserver import Answer, FakeApiServer, event, listing, pod, refusal, watching
 from fakes.clock import hurried
 from ingest.apiserver.leader import LeaderElection, LeaseName
@@ -20,7 +21,7 @@ from ingest.live.forward import Watching
 from ingest.live.run import Live
 from ingest.live.settings import LiveSettings
 from ingest.normalize.redact import Received
-from leadsman.run.watch import ElectionRefusedError, lead
+from leadsman.run.watch import lead
 from waiting import PATIENCE_SECONDS, until
 
 pytestmark = pytest.mark.asyncio
@@ -239,7 +240,7 @@ async def test_an_election_that_is_forbidden_says_what_to_allow() -> None:
         server.script[f"{LEASES}/w"] = [refusal(403, "Forbidden", "leases is forbidden")]
         election = _election(server, "me")
         stop = asyncio.Event()
-        with pytest.raises(ElectionRefusedError, match="allow get, create and update on leases"):
+        with pytest.raises(SourceUnusable, match="allow get, create and update on leases"):
             await lead(election, _Work(stop), stop)
         with suppress(Exception):
             await election._client.close()

@@ -9,9 +9,10 @@ from typing import Any, TypeAlias
 import msgspec
 import pytest
 
+from common.errors import HeldElsewhere
 from ingest.files.envelope import decode_line
 from ingest.live import journal
-from ingest.live.journal import Journal, JournalHeld
+from ingest.live.journal import Journal
 from ingest.live.run import Delivery
 from ingest.model.observation import Observation, Observed
 from ingest.normalize.decoded import decode
@@ -148,7 +149,7 @@ def test_a_second_up_on_the_same_journal_is_refused_with_a_sentence(tmp_path: Pa
     first = Journal(tmp_path, "")
     try:
         first.write(_observation(1))
-        with pytest.raises(JournalHeld, match=f"{tmp_path}: another process writes this journal. End the other"):
+        with pytest.raises(HeldElsewhere, match=f"{tmp_path}: another process writes this journal. End the other"):
             Journal(tmp_path, "")
         assert (tmp_path / "00000001.jsonl").exists()
     finally:

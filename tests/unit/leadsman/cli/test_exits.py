@@ -4,13 +4,19 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from common.errors import BadRecord, KafkaUnusable, SourceUnusable, WrongUsage
+from common.errors import (
+    BadRecord,
+    ContextUnknown,
+    CredentialsRefused,
+    HeldElsewhere,
+    KafkaUnusable,
+    KubeconfigUnusable,
+    SourceUnusable,
+    WrongUsage,
+)
 from common.settings import SettingsError
-from ingest.apiserver.connect import KubeconfigError, UnknownContextError
-from ingest.live.journal import JournalHeld
 from leadsman.cli.exits import STATUSES, mistake
 from leadsman.cli.main import app
-from leadsman.run.in_process import AccountUnknown, ClusterUnusable
 from leadsman.web.site.serve import CannotListen
 from sql.database.errors import BadDsn, DatabaseHeld, DatabaseUnreachable, EngineMissing, QueryFailed, SchemaNewer
 
@@ -23,15 +29,15 @@ from sql.database.errors import BadDsn, DatabaseHeld, DatabaseUnreachable, Engin
         (BadDsn("write chdb:"), 2),
         (EngineMissing("install it"), 2),
         (SourceUnusable("no such file"), 4),
-        (JournalHeld("another process writes it"), 14),
+        (HeldElsewhere("another process writes it"), 14),
         (FileNotFoundError("ca.crt"), 4),
         (PermissionError("ca.crt"), 4),
         (DatabaseUnreachable("no answer"), 5),
         (DatabaseHeld("process 3 holds it"), 14),
-        (KubeconfigError("set KUBECONFIG"), 10),
-        (UnknownContextError("it has a, b"), 11),
-        (AccountUnknown("log in again"), 12),
-        (ClusterUnusable("no answer"), 4),
+        (KubeconfigUnusable("set KUBECONFIG"), 10),
+        (ContextUnknown("it has a, b"), 11),
+        (CredentialsRefused("log in again"), 12),
+        (SourceUnusable("no answer"), 4),
         (CannotListen("::1", 80, OSError(98, "Address already in use")), 13),
         (SchemaNewer("upgrade"), 6),
         (QueryFailed("refused"), 7),

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from common.errors import CredentialsRefused, SourceUnusable
 from fakes.apiserver import Answer, FakeApiServer, refusal
 from ingest.live.settings import LiveSettings
-from leadsman.run.in_process import AccountUnknown, ClusterUnusable, Glance, run_in_process
+from leadsman.run.in_process import Glance, run_in_process
 from leadsman.run.permissions import REVIEWS
 from leadsman.run.settings import Settings
 
@@ -20,8 +21,8 @@ NOTHING = Answer(b'{"status": {"allowed": false}}', 201)
 @pytest.mark.parametrize(
     ("answer", "kind", "advice"),
     [
-        (EXPIRED, AccountUnknown, "log in again"),
-        (NOTHING, ClusterUnusable, "list nodes: not allowed: give the account this verb"),
+        (EXPIRED, CredentialsRefused, "log in again"),
+        (NOTHING, SourceUnusable, "list nodes: not allowed: give the account this verb"),
     ],
 )
 async def test_where_nothing_can_be_asked_the_error_is_about_the_account_or_the_cluster(
@@ -35,7 +36,7 @@ async def test_where_nothing_can_be_asked_the_error_is_about_the_account_or_the_
             "users: [{name: u, user: {token: t}}]\ncontexts: [{name: c, context: {cluster: k, user: u}}]\n"
         )
         settings = Settings(watch=LiveSettings(kubeconfig=file))
-        with pytest.raises(ClusterUnusable, match=advice) as failure:
+        with pytest.raises(SourceUnusable, match=advice) as failure:
             await run_in_process(
                 settings, Glance(timedelta(seconds=60), lambda _: None), None, lambda _line: None, asyncio.Event()
             )
