@@ -74,44 +74,8 @@ class Largest(NamedTuple):
     resource: str
 
 
-class Inspection(NamedTuple):
-    """Sums up what was found. Times are aware UTC."""
-
-    observations: int
-    counts: Mapping[tuple[str, str, str], int]
-    """Counts by source, resource and type."""
-    first: datetime | None
-    last: datetime | None
-    clusters: tuple[str, ...]
-    nodes: Mapping[tuple[str, str], str]
-    """Kubelet version by cluster and node; empty where it was not seen."""
-    gaps: tuple[Gap, ...]
-    """The longest of each node, in order of time."""
-    errors: tuple[Errors, ...]
-    unreadable: tuple[Damage, ...]
-    largest: Largest | None
-    skipped: Mapping[str, int]
-    """Objects of a dump that are not Leadsman's resources, by kind."""
-    refused: str = ""
-    """Files that could not be read, and why."""
-
-
 _SAMPLED: Final = frozenset(resource.name for resource in OF_NODES if resource.sampled)
 _REPORT: Final = msgspec.json.Decoder(Report)
-
-
-def summarize(entries: Iterable[Observed | Unreadable], skipped: Mapping[str, int]) -> Inspection:
-    """Sum up what `read_sources` gives; `skipped` is the counter that was given to it, complete at the end.
-
-    Memory does not grow with the length of a capture, only with the number of its nodes.
-    """
-    summary = _Summary()
-    for entry in entries:
-        if isinstance(entry, Observed):
-            summary.add(entry)
-        else:
-            summary.add_unreadable(entry)
-    return summary.result(skipped)
 
 
 class _Intervals:
@@ -147,28 +111,68 @@ class _Intervals:
         return 0.0
 
 
-class _Summary:
+class Inspection:
+    """What was found, summed up. Times are aware UTC.
+
+    Memory does not grow with the length of a capture, only with the number of its nodes.
+    """
+
     def __init__(self) -> None:
-        self._counts: Counter[tuple[str, str, str]] = Counter()
-        self._first: datetime | None = None
-        self._last: datetime | None = None
+        self.counts: Counter[tuple[str, str, str]] = Counter()
+        """Counts by source, resource and type."""
+        self.first: datetime | None = None
+        self.last: datetime | None = None
+        self.largest: Largest | None = None
+        self.skipped: Counter[str] = Counter()
+        """Objects of a dump that are not Leadsman's resources, by kind."""
+        self.refused = ""
+        """Files that could not be read, and why."""
         self._clusters: set[str] = set()
         self._nodes: dict[tuple[str, str], str] = {}
         self._intervals: dict[tuple[str, str, str], _Intervals] = {}
         self._errors: dict[tuple[str, str, str, str], Errors] = {}
         self._unreadable: dict[str, Damage] = {}
-        self._largest: Largest | None = None
 
-    def add(self, entry: Observed) -> None:
+    @property
+    def observations(self) -> int:
+        return self.counts.total()
+
+    @property
+    def clusters(self) -> tuple[str, ...]:
+        return tuple(sorted(self._clusters))
+
+    @property
+    def nodes(self) -> Mapping[tuple[str, str], str]:
+        """Kubelet version by cluster and node; empty where it was not seen."""
+        return dict(sorted(self._nodes.items()))
+
+    @property
+    def gaps(self) -> tuple[Gap, ...]:
+        """The longest of each node, in order of time."""
+        found = (gap for key, each in self._intervals.items() for gap in each.gaps(*key))
+        return tuple(sorted(found, key=lambda gap: (gap.start, gap.cluster, gap.node)))
+
+    @property
+    def errors(self) -> tuple[Errors, ...]:
+        return tuple(self._errors.values())
+
+    @property
+    def unreadable(self) -> tuple[Damage, ...]:
+        return tuple(sorted(self._unreadable.values()))
+
+    def add(self, entry: Observed | Unreadable) -> None:
+        if isinstance(entry, Unreadable):
+            self._add_unreadable(entry)
+            return
         if entry.is_implied:
             return
         seen = entry.observation
-        self._counts[seen.source, seen.resource, seen.type] += 1
-        self._first = min(filter(None, (self._first, seen.ts)))
-        self._last = max(filter(None, (self._last, seen.ts)))
+        self.counts[seen.source, seen.resource, seen.type] += 1
+        self.first = min(filter(None, (self.first, seen.ts)))
+        self.last = max(filter(None, (self.last, seen.ts)))
         self._clusters.add(seen.cluster)
-        if self._largest is None or len(entry.raw) > self._largest.size_bytes:
-            self._largest = Largest(len(entry.raw), entry.position, seen.resource)
+        if self.largest is None or len(entry.raw) > self.largest.size_bytes:
+            self.largest = Largest(len(entry.raw), entry.position, seen.resource)
         if seen.type == "ERROR":
             self._add_error(seen)
             return
@@ -178,7 +182,7 @@ class _Summary:
         if seen.resource in _SAMPLED:
             self._intervals.setdefault((seen.cluster, seen.node, seen.resource), _Intervals()).add(seen.ts)
 
-    def add_unreadable(self, entry: Unreadable) -> None:
+    def _add_unreadable(self, entry: Unreadable) -> None:
         first = self._unreadable.get(entry.error_type)
         self._unreadable[entry.error_type] = (
             Damage(entry.error_type, 1, entry.position, entry.reason)
@@ -191,24 +195,8 @@ class _Summary:
         try:
             return normalize(entry.observation)
         except BadRecord as error:
-            self.add_unreadable(Unreadable(entry.position, error.error_type, str(error), entry.raw))
+            self._add_unreadable(Unreadable(entry.position, error.error_type, str(error), entry.raw))
             return []
-
-    def result(self, skipped: Mapping[str, int]) -> Inspection:
-        gaps = [gap for key, each in self._intervals.items() for gap in each.gaps(*key)]
-        return Inspection(
-            observations=self._counts.total(),
-            counts=dict(sorted(self._counts.items())),
-            first=self._first,
-            last=self._last,
-            clusters=tuple(sorted(self._clusters)),
-            nodes=dict(sorted(self._nodes.items())),
-            gaps=tuple(sorted(gaps, key=lambda gap: (gap.start, gap.cluster, gap.node))),
-            errors=tuple(self._errors.values()),
-            unreadable=tuple(sorted(self._unreadable.values())),
-            largest=self._largest,
-            skipped=dict(sorted(skipped.items())),
-        )
 
     def _add_error(self, seen: Observation) -> None:
         report = if_decodable(_REPORT.decode, seen.object)
@@ -236,19 +224,19 @@ SHOWN_ROWS: Final = 20
 
 def inspect(paths: Sequence[Path], **options: Any) -> Inspection:
     """Read `paths` with options of `read_sources`, and sum up what they hold; its `SourceError` if nothing."""
-    skipped: Counter[str] = Counter()
-    refused: list[SourceError] = []
-    entries = read_sources(paths, skipped=skipped, **options)
-    found = summarize(collecting_errors(entries, refused), skipped)
+    found, refused = Inspection(), list[SourceError]()
+    for entry in collecting_errors(read_sources(paths, skipped=found.skipped, **options), refused):
+        found.add(entry)
     if refused and not found.observations:
         raise refused[0]
-    return found._replace(refused="; ".join(map(str, refused)))
+    found.refused = "; ".join(map(str, refused))
+    return found
 
 
 def render(inspection: Inspection) -> RenderableType:
     """Return tables for a terminal or a file; what a cluster named is plain text in them, never markup."""
     sections: list[RenderableType] = [_overview(inspection)]
-    counts = [(*key, f"{count:,}") for key, count in inspection.counts.items()]
+    counts = [(*key, f"{count:,}") for key, count in sorted(inspection.counts.items())]
     nodes = [(cluster, node, version or "not seen") for (cluster, node), version in inspection.nodes.items()]
     gaps = [(_time(gap.start), _time(gap.end), gap.cluster, gap.node, gap) for gap in inspection.gaps]
     errors = [
@@ -263,7 +251,7 @@ def render(inspection: Inspection) -> RenderableType:
         "Sources that could not be read", ("count", "first", "last", "node", "resource", "error"), errors
     )
     sections += _table("Unreadable", ("what", "count", "first at", "why"), damage)
-    sections += _table("Other objects of the dump, left out", ("kind", "count"), list(inspection.skipped.items()))
+    sections += _table("Other objects of the dump, left out", ("kind", "count"), sorted(inspection.skipped.items()))
     return Group(*sections)
 
 

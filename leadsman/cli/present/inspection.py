@@ -8,7 +8,7 @@ from sql.database.open import Result
 
 
 def counted(inspection: Inspection) -> Result:
-    rows = ((*kind, number) for kind, number in inspection.counts.items())
+    rows = ((*kind, number) for kind, number in sorted(inspection.counts.items()))
     return raw_rows(("source", "resource", "type", "count"), rows)
 
 
@@ -23,6 +23,6 @@ def document(inspection: Inspection) -> dict[str, Any]:
         "nodes": as_objects(raw_rows(("cluster", "node", "kubelet_version"), nodes)),
         **{name: [each._asdict() for each in getattr(inspection, name)] for name in ("gaps", "errors", "unreadable")},
         "largest": inspection.largest._asdict() if inspection.largest else None,
-        "skipped": inspection.skipped,
+        "skipped": dict(sorted(inspection.skipped.items())),
         "refused": inspection.refused,
     }
