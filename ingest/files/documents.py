@@ -300,7 +300,7 @@ def within(found: Found) -> Iterator[Part]:
 
 def _inside(found: Found, place: str, raw: bytes, depth: int) -> Iterator[Part]:
     """Yield the objects in a value, at most `_DEPTH` values deep; one in a string is in it as JSON."""
-    inner = _unquoted(raw).lstrip() if raw.startswith(b'"') else raw
+    inner = (if_decodable(STRING.decode, raw) or "").encode().lstrip() if raw.startswith(b'"') else raw
     if depth > _DEPTH or not inner.startswith((b"{", b"[")):
         return
     if inner.startswith(b"["):
@@ -326,13 +326,6 @@ def _rows_by_name(inner: bytes) -> list[bytes] | None:
         return None
     names = [each.name for each in table.columns]
     return [msgspec.json.encode(dict(zip(names, row, strict=False))) for row in table.rows]
-
-
-def _unquoted(raw: bytes) -> bytes:
-    try:
-        return STRING.decode(raw).encode()
-    except (UnicodeError, msgspec.DecodeError):
-        return b""
 
 
 def _is_object(fields: Fields, *, is_near: bool) -> bool:
