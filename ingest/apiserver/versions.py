@@ -114,9 +114,6 @@ class Acknowledgements:
         self._reached = dict(versions or {})
         self._out: dict[str, deque[Ticket]] = {}
 
-    def __len__(self) -> int:
-        return sum(len(tickets) for tickets in self._out.values())
-
     def hand_out(self, stream: str, version: str) -> Ticket:
         """Register the next step of a stream; an empty version is a step after which it cannot go on yet."""
         ticket = Ticket(stream, version)
