@@ -112,7 +112,7 @@ class _Intervals:
 
 
 class Inspection:
-    """What was found, summed up. Times are aware UTC.
+    """Sums up what was found. Times are aware UTC.
 
     Memory does not grow with the length of a capture, only with the number of its nodes.
     """

@@ -61,7 +61,7 @@ _PACKERS: Final[Mapping[Compression, tuple[Callable[[], Any], int]]] = {
     "gzip": (partial(zlib.compressobj, wbits=31), zlib.Z_SYNC_FLUSH),
     "zstd": (zstd.ZstdCompressor, zstd.ZstdCompressor.FLUSH_BLOCK),
 }
-"""Makers of what compresses, and how each is told to hold nothing back."""
+"""Makers of what compresses, and the way in which each is flushed."""
 
 
 class Packer:
