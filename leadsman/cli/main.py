@@ -112,7 +112,7 @@ def _split_examples(command: click.Command) -> None:
 class Commands(click.Group):
     """The commands under their headings. An error that the user can fix is one sentence, not a traceback.
 
-    The module `leadsman.cli.NAME` (with `_` for `-`) has a click command named `command`.
+    Each has a module of its name beside this one (with `_` for `-`), and in it a click command named `command`.
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
