@@ -8,14 +8,12 @@ import msgspec
 
 from common.amounts import how_often
 from ingest.model.records import RejectionRecord
-from streams.alerting.active import Group
+from streams.alerting.active import MAX_MEMBERS, Group
 from streams.alerting.words import SHOWN, name, shortened
 from streams.fold.findings import PodEnd
 from streams.rules.eviction.shortage import PRESSURES
 
 REMOVE_OR_CORDON: Final = "Remove the cause or cordon the node"
-MAX_MEMBERS: Final = 1000
-"""Pods of one alert that are kept apart; of more, the rest are counted by row."""
 _MAX_OWNERS: Final = 100
 """Owners of these pods that are kept apart; pods of more are counted as those of others."""
 _OTHERS: Final = "others"
@@ -93,7 +91,7 @@ _SCALED: Final = frozenset({"Deployment", "ReplicationController", "StatefulSet"
 _BARE: Final = frozenset({"", "Pod"})
 
 
-def plus(group: Group, row: PodEnd | RejectionRecord) -> Group | None:
+def plus(row: PodEnd | RejectionRecord, group: Group) -> Group | None:
     """The group with one more rejected pod; None if it is there. A later witness can add the pod's owner."""
     of_nobody, owner = owned_by(row.namespace, "", ""), owned_by(row.namespace, row.owner_kind, row.owner_name)
     unowned = f"{row.uid} without an owner"
