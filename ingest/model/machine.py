@@ -113,13 +113,11 @@ class CgroupValues(msgspec.Struct, frozen=True, gc=False):
 
 
 class NumaBin(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """CPUs of a NUMA node for exclusive use, before any pod is placed."""
+    """CPUs of a NUMA node for exclusive use: whole physical cores, and loose threads of cores partly reserved."""
 
     numa_node: Int64
     whole_cores: Int64
-    """Physical cores of which no thread is reserved."""
     loose_cpus: Int64
-    """Threads that are not reserved, on cores of which another thread is."""
     threads_per_core: Int64
 
     @property
@@ -128,11 +126,10 @@ class NumaBin(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class NumaClaim(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """The exclusive CPUs of a pod. As tuples, claims sort in the order of arrival."""
+    """The exclusive CPUs of a pod's containers, when it arrived, and the pod group that it belongs to."""
 
     arrived_at: datetime
     uid: str
     cpus: tuple[Int64, ...]
     """CPUs of each of its containers that is placed on its own."""
     group: str = ""
-    """The pod group (gang) that is kept together; empty if the pod belongs to none."""

@@ -248,7 +248,7 @@ class _Cluster:
 
 
 def _batches(claims: Iterable[NumaClaim], strategy: Strategy) -> list[list[NumaClaim]]:
-    ordered = sorted(claims, key=astuple)
+    ordered = sorted(claims, key=astuple)  # by arrival
     if strategy != "gang":
         return [[claim] for claim in ordered]
     batches: dict[tuple[str, str], list[NumaClaim]] = {}
