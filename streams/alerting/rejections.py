@@ -72,23 +72,20 @@ def known_cause(reason: str) -> str:
     return ""
 
 
+_FEWER: Final = {
+    "ReplicaSet": "Scale the Deployment of ReplicaSet {} down",
+    **{kind: f"Scale {kind} {{}} down" for kind in ("Deployment", "ReplicationController", "StatefulSet")},
+    "Job": "Suspend Job {}",
+    "DaemonSet": "Keep DaemonSet {} off these nodes",
+    "StaticPod": "Remove the manifest of the static pod {} from its node",
+    **dict.fromkeys(("", "Pod"), "Delete Pod {}"),
+}
+
+
 def fewer(kind: str, owner: str) -> str:
     """Advise how to keep a workload's pods off a node, as its owner allows: nobody scales a bare pod or a Job."""
-    if kind == "ReplicaSet":
-        return f"Scale the Deployment of ReplicaSet {name(owner)} down"
-    if kind in _SCALED:
-        return f"Scale {kind} {name(owner)} down"
-    if kind == "Job":
-        return f"Suspend Job {name(owner)}"
-    if kind == "DaemonSet":
-        return f"Keep DaemonSet {name(owner)} off these nodes"
-    if kind == "StaticPod":
-        return f"Remove the manifest of the static pod {name(owner)} from its node"
-    return f"Have {name(kind)} {name(owner)} make fewer pods" if kind not in _BARE else f"Delete Pod {name(owner)}"
-
-
-_SCALED: Final = frozenset({"Deployment", "ReplicationController", "StatefulSet"})
-_BARE: Final = frozenset({"", "Pod"})
+    known = _FEWER.get(kind)
+    return known.format(name(owner)) if known else f"Have {name(kind)} {name(owner)} make fewer pods"
 
 
 def plus(row: PodEnd | RejectionRecord, group: Group) -> Group | None:

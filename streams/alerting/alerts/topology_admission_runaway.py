@@ -11,7 +11,7 @@ from streams.alerting.active import Group
 from streams.alerting.definition import AlertDefinition, Change, Gathers, Need, Now, each_row
 from streams.alerting.rejections import because, fewer, owned_by, workload_labels
 from streams.alerting.rule_settings import Count, RuleSettings
-from streams.alerting.words import name, pods, shortened
+from streams.alerting.words import name, shortened
 
 
 class Settings(RuleSettings):
@@ -28,7 +28,7 @@ def changes(settings: Settings, row: RejectionRecord, now: Now) -> Iterator[Chan
 
 def _words(row: RejectionRecord, group: Group) -> tuple[str, str]:
     who = owned_by(row.namespace, row.owner_kind, row.owner_name)
-    often = pods(group.count) + (f" within {in_words(group.seconds)}" if group.count > 1 else "")
+    often = counted(group.count, "pod") + (f" within {in_words(group.seconds)}" if group.count > 1 else "")
     most = sorted(group.breakdown.items(), key=lambda each: (-each[1], each[0]))
     where = f"node {name(most[0][0])}" if len(most) == 1 else counted(len(most), "node")
     rejected = shortened((f"{name(node)} ({number})" for node, number in most), ", ")

@@ -78,13 +78,6 @@ def most(one: Amount, other: Amount) -> Amount:
     return max(one, other)
 
 
-def most_known(one: Amount, other: Amount) -> Amount:
-    """The larger of those that are known; None or null if neither is."""
-    if isinstance(one, Expression):
-        return Expression(f"if(ifNull({other} > {one}, {one} IS NULL), {other}, {one})")
-    return max((each for each in (one, other) if each is not None), default=None)
-
-
 def is_null(amount: Amount) -> Amount:
     return Expression(f"isNull({amount})") if isinstance(amount, Expression) else amount is None
 
