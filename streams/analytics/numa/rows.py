@@ -24,7 +24,7 @@ from streams.fold.findings import NumaAllocation, NumaDisagreement, NumaPod, Num
 from streams.fold.reducer import Output
 from streams.rules.numa.memory_manager import without_pods
 from streams.rules.numa.resolve import WHOLE_NODE, Account, ordered_accounts, witnesses
-from streams.rules.numa.skew import NumaNumbers, skew
+from streams.rules.numa.skew import NumaNumbers, Skew, skew
 from streams.rules.numa.sources import CRANE, GAUGE, POD_SPEC, TOTAL, Holder, NumaView, stale_gauges
 from streams.rules.numa.topology import NumaNode
 
@@ -62,11 +62,7 @@ def skew_row(state: State, ts: datetime, best: Account, spanning_pods: int) -> N
         ts=ts,
         scope="node",
         node=state.node,
-        skew_ratio=total and total.skew_ratio,
-        mean_absolute_deviation=total and total.mean_absolute_deviation,
-        free_cpus=total.free_cpus if total else whole and whole.free_cpus,
-        largest_fit_cpus=total and total.largest_fit_cpus,
-        stranded_cpus=total and total.stranded_cpus,
+        **(total._asdict() if total else dict.fromkeys(Skew._fields) | {"free_cpus": whole and whole.free_cpus}),
         exclusive_cpus=best.exclusive_cpus,
         allocatable_cpus=sum(allocatable) if len(allocatable) == len(best.numbers) else None,
         spanning_pods=spanning_pods,
