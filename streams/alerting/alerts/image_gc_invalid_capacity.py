@@ -34,7 +34,7 @@ def changes(settings: Settings, row: ImageGc | NodeEvent, now: Now) -> Iterator[
 
 
 def _once(row: NodeEvent, now: Now) -> Happened:
-    """Where a verdict raised the alert already, that keeps its words."""
+    """A verdict that raised the alert already keeps its words."""
     labels = {"reason": "invalid_capacity"}
     summary, description = f"Node {name(row.node)}: image GC failed once, {name(row.message)}", _OF_EVENTS
     before = now.of(labels)
