@@ -120,6 +120,10 @@ class NumaBin(msgspec.Struct, frozen=True, array_like=True, gc=False):
     loose_cpus: Int64
     threads_per_core: Int64
 
+    @property
+    def cpus(self) -> int:
+        return self.whole_cores * self.threads_per_core + self.loose_cpus
+
 
 class NumaClaim(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """The exclusive CPUs of a pod's containers, when it arrived, and the pod group that it belongs to."""
@@ -127,4 +131,5 @@ class NumaClaim(msgspec.Struct, frozen=True, array_like=True, gc=False):
     arrived_at: datetime
     uid: str
     cpus: tuple[Int64, ...]
+    """CPUs of each of its containers that is placed on its own."""
     group: str = ""

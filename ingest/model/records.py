@@ -29,6 +29,11 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", omit_d
     cluster: str
     node: str = ""
 
+    @property
+    def row_key(self) -> tuple[str, datetime, str]:
+        """The columns with which most rows begin."""
+        return self.cluster, self.ts, self.node
+
     def folded(self) -> "Record":
         """The same as reducers see it."""
         return self

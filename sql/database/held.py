@@ -110,8 +110,6 @@ def _pool(target: Embedded) -> "PoolManager":
     from urllib3.connection import HTTPConnection  # noqa: PLC0415
     from urllib3.exceptions import NewConnectionError  # noqa: PLC0415
 
-    from sql.database.held import connected  # noqa: PLC0415
-
     class Connection(HTTPConnection):
         def connect(self) -> None:
             timeout = self.timeout if isinstance(self.timeout, int | float) else None

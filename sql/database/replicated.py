@@ -23,7 +23,6 @@ def quoted(identifier: str) -> str:
     return f"`{escaped}`"
 
 
-_SHARDED_TABLE: Final = re.compile(r"^CREATE TABLE IF NOT EXISTS (\w+)", re.MULTILINE)
 _KEY: Final = re.compile(r"^ORDER BY (.+)$", re.MULTILINE)
 _COMMENT: Final = re.compile(r"^COMMENT '.*'$", re.MULTILINE)
 _OF_SHARDS: Final = re.compile(
@@ -45,7 +44,7 @@ def spread(statement: str, target: Server) -> Iterator[Placed]:
     if _DATABASE.search(statement):
         yield Placed(statement, target.database)
         yield Placed(f"CREATE DATABASE IF NOT EXISTS {quoted(target.holder)}", target.database)
-    elif table := _SHARDED_TABLE.search(statement):
+    elif table := _TABLE.search(statement):
         yield Placed(statement, target.holder)
         yield Placed(distributed(table[1], statement, target.cluster, target.holder), target.database)
     elif _OF_SHARDS.search(statement):

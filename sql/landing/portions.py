@@ -141,8 +141,6 @@ KIND: Final = "kind"
 SUMMARY: Final = b"summary"
 _decode_summary: Final = msgspec.json.Decoder(SummaryRecord).decode
 
-_Columns = Mapping[str, list[object]]
-
 
 class PortionStore:
     """Stores portions in a database, each table's rows in one insert under the portion's token."""
@@ -150,10 +148,10 @@ class PortionStore:
     def __init__(self, database: Database, topics: Topics) -> None:
         self._database = database
         self._offsets = LandedOffsets(database, "")
-        self._readers: dict[str, Callable[[Message, _Rows], None]] = {
-            topics.nodes.name: _read_record,
-            topics.findings.name: _read_findings,
-            topics.dead_letters.name: _read_dead_letter,
+        self._readers: dict[str, Callable[[_Rows, Message], None]] = {
+            topics.nodes.name: _Rows.add_record,
+            topics.findings.name: _Rows.add_findings,
+            topics.dead_letters.name: _Rows.add_dead_letter,
         }
 
     def __call__(self, portion: Portion, landed: Mapping[TopicPartition, Landed]) -> None:
@@ -195,37 +193,31 @@ class _Rows:
         self.batch = Batch()
         self.tables: dict[str, dict[str, list[object]]] = {}
 
-    def read(self, reader: "Callable[[Message, _Rows], None]", messages: Iterable[Message]) -> None:
+    def read(self, reader: "Callable[[_Rows, Message], None]", messages: Iterable[Message]) -> None:
         """Read messages; one that a reader cannot decode becomes a dead letter."""
         for message in messages:
             try:
-                reader(message, self)
+                reader(self, message)
             except UNDECODABLE as error:
                 letter = Buried.undecodable(message.position, message.ts, message.value, error)
                 self.batch.add_dead_letter(letter)
 
-    def add_columns(self, table: str, columns: _Columns) -> None:
-        into = self.tables.setdefault(table, {name: [] for name in columns})
-        for name, values in columns.items():
-            into[name] += values
+    def add_record(self, message: Message) -> None:
+        """Samples are facts; other records of a node's log land as findings, and are not even decoded."""
+        if (KIND, SUMMARY) in message.headers:
+            summary = _decode_summary(message.value)
+            self.batch.add_sample(summary.folded(), pack(summary.pods))
+
+    def add_findings(self, message: Message) -> None:
+        for table, columns in columns_of(decode_findings(message.value)).items():
+            into = self.tables.setdefault(table, {name: [] for name in columns})
+            for name, values in columns.items():
+                into[name] += values
+
+    def add_dead_letter(self, message: Message) -> None:
+        self.batch.add_dead_letter(Buried.read(message.headers, message.value))
 
     def land(self, database: Database, token: str) -> None:
         for table, columns in self.tables.items():
             database.insert(table, from_columns(table, columns), token)
         land(database, self.batch, token)
-
-
-def _read_record(message: Message, rows: _Rows) -> None:
-    """Samples are facts; other records of a node's log land as findings, and are not even decoded."""
-    if (KIND, SUMMARY) in message.headers:
-        summary = _decode_summary(message.value)
-        rows.batch.add_sample(summary.folded(), pack(summary.pods))
-
-
-def _read_findings(message: Message, rows: _Rows) -> None:
-    for table, columns in columns_of(decode_findings(message.value)).items():
-        rows.add_columns(table, columns)
-
-
-def _read_dead_letter(message: Message, rows: _Rows) -> None:
-    rows.batch.add_dead_letter(Buried.read(message.headers, message.value))

@@ -12,17 +12,7 @@ import msgspec
 
 from sql.database.open import Database
 from sql.questions.fit_rows import NodeRows, RowDict, candidate, neighbour, neighbours
-from sql.questions.fit_storage import (
-    NOTHING_SCHEDULED,
-    Scheduled,
-    budgets_of,
-    devices_of,
-    namespaces_of,
-    read_scheduled,
-    storage_of,
-    with_devices,
-    with_volumes,
-)
+from sql.questions.fit_storage import Scheduled, read_scheduled, with_devices, with_volumes
 from sql.questions.queries import BadParameter
 from sql.schema.statements import query_unless_empty
 from streams.questions.fit import Answer, Candidate
@@ -171,7 +161,7 @@ def read_clusters(
             each,
             [tables.get(each, []) for tables in rows],
             None if pods == "none" else neighbours(there.get(each, [])),
-            scheduled.get(each, NOTHING_SCHEDULED),
+            scheduled.get(each, Scheduled()),
         )
         for each in clusters
     }
@@ -185,9 +175,9 @@ def _known(
     tables = [_by_node(evidence, made_at) for evidence in rows[1:]]
     found = [NodeRows(row, *(table.get(row["node"], []) for table in tables)) for row in nodes]
     candidates = [candidate(evidence, (pods or {}).get(evidence.node["node"], ())) for evidence in found]
-    storage, devices = storage_of(*scheduled), devices_of(*scheduled)
+    storage, devices = scheduled.storage(), scheduled.devices()
     if pods is not None:
-        candidates = with_devices(with_volumes(candidates, storage), devices)
+        candidates = with_devices([*with_volumes(candidates, storage)], devices)
     return Known(
         cluster=cluster,
         read_at={evidence.node["node"]: max(_times(evidence)) for evidence in found},
@@ -196,9 +186,9 @@ def _known(
         scheduler_minor=_scheduler_minor(nodes),
         everywhere=() if pods is None else tuple(each.state for each in candidates),
         storage=storage,
-        namespaces=namespaces_of(scheduled.objects),
+        namespaces=scheduled.namespaces(),
         devices=devices,
-        budgets=budgets_of(scheduled.objects),
+        budgets=scheduled.budgets(),
     )
 
 

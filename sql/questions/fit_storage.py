@@ -3,8 +3,8 @@
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, NamedTuple, Protocol, TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple, TypeVar
 
 import msgspec
 
@@ -27,10 +27,6 @@ BUDGETS: Final = "poddisruptionbudgets"
 T = TypeVar("T")
 
 
-class _Facts(Protocol):
-    def __call__(self, resource: str, type_: type[T]) -> dict[tuple[str, str], T]: ...
-
-
 class Scheduled(NamedTuple):
     """Existing objects of a cluster besides nodes and pods."""
 
@@ -39,8 +35,41 @@ class Scheduled(NamedTuple):
     listed: Sequence[str] = ()
     """Resources of which that is all there is."""
 
+    def by_key(self, resource: str, type_: type[T]) -> dict[tuple[str, str], T]:
+        """Return the facts of a resource's objects by namespace and name."""
+        return {
+            (namespace, name): msgspec.json.decode(facts, type=type_)
+            for kind, namespace, name, facts in self.objects
+            if kind == resource
+        }
 
-NOTHING_SCHEDULED: Final = Scheduled()
+    def by_name(self, resource: str, type_: type[T]) -> dict[str, T]:
+        return {name: facts for (_, name), facts in self.by_key(resource, type_).items()}
+
+    def storage(self) -> Storage:
+        return Storage(
+            listed=frozenset(self.listed),
+            claims=self.by_key("persistentvolumeclaims", Claim),
+            volumes=self.by_name("persistentvolumes", Volume),
+            classes=self.by_name("storageclasses", Class),
+            nodes=self.by_name("csinodes", NodeDrivers),
+            drivers=self.by_name("csidrivers", Driver),
+            attachments=tuple(self.by_name("volumeattachments", Attachment).values()),
+        )
+
+    def devices(self) -> Devices:
+        return Devices(
+            listed=frozenset(self.listed),
+            claims=self.by_key("resourceclaims", DeviceClaim),
+            classes=self.by_name("deviceclasses", Selection),
+            slices=tuple(self.by_key("resourceslices", Slice).values()),
+        )
+
+    def namespaces(self) -> Namespaces:
+        return {name: facts.labels for name, facts in self.by_name("namespaces", NamespaceFacts).items()}
+
+    def budgets(self) -> Mapping[tuple[str, str], Budget]:
+        return self.by_key(BUDGETS, Budget)
 
 
 def read_scheduled(database: Database, clusters: Sequence[str]) -> Mapping[str, Scheduled]:
@@ -54,70 +83,16 @@ def read_scheduled(database: Database, clusters: Sequence[str]) -> Mapping[str, 
     return {cluster: Scheduled(*columns) for cluster, columns in found.items()}
 
 
-def by_resource(objects: Iterable[Sequence[str]]) -> _Facts:
-    """Return a function that gives the facts of a resource's objects by namespace and name."""
-    found: defaultdict[str, dict[tuple[str, str], str]] = defaultdict(dict)
-    for resource, namespace, name, facts in objects:
-        found[resource][namespace, name] = facts
-
-    def facts_of(resource: str, type_: type[T]) -> dict[tuple[str, str], T]:
-        return {key: msgspec.json.decode(facts, type=type_) for key, facts in found[resource].items()}
-
-    return facts_of
-
-
-def storage_of(objects: Iterable[Sequence[str]], listed: Iterable[str]) -> Storage:
-    """Read storage from the resource, namespace, name and facts of each object."""
-    found = by_resource(objects)
-
-    def named(resource: str, type_: type[T]) -> dict[str, T]:
-        return {name: facts for (_, name), facts in found(resource, type_).items()}
-
-    return Storage(
-        listed=frozenset(listed),
-        claims=found("persistentvolumeclaims", Claim),
-        volumes=named("persistentvolumes", Volume),
-        classes=named("storageclasses", Class),
-        nodes=named("csinodes", NodeDrivers),
-        drivers=named("csidrivers", Driver),
-        attachments=tuple(named("volumeattachments", Attachment).values()),
-    )
-
-
-def namespaces_of(objects: Iterable[Sequence[str]]) -> Namespaces:
-    """Read namespaces from the resource, namespace, name and facts of each object."""
-    return {name: facts.labels for (_, name), facts in by_resource(objects)("namespaces", NamespaceFacts).items()}
-
-
-def budgets_of(objects: Iterable[Sequence[str]]) -> Mapping[tuple[str, str], Budget]:
-    """Read disruption budgets, by namespace and name, from the resource, namespace, name and facts of each object."""
-    return by_resource(objects)(BUDGETS, Budget)
-
-
-def with_volumes(candidates: Sequence[Candidate], storage: Storage) -> list[Candidate]:
+def with_volumes(candidates: Sequence[Candidate], storage: Storage) -> Iterator[Candidate]:
     """And what each node has attached; its pods are those that were read with it."""
     attached = defaultdict(list)
     for each in storage.attachments:
         attached[each.node].append(each)
-    made = []
     for candidate in candidates:
         state = candidate.state
         pods = [(each.namespace, each.constraints) for each in state.neighbours]
         volumes = node_volumes(storage, state.node, pods, attached[state.node])
-        made.append(candidate._replace(state=state._replace(volumes=volumes)))
-    return made
-
-
-def devices_of(objects: Iterable[Sequence[str]], listed: Iterable[str]) -> Devices:
-    """Read devices from the resource, namespace, name and facts of each object."""
-    found = by_resource(objects)
-    classes, slices = found("deviceclasses", Selection), found("resourceslices", Slice)
-    return Devices(
-        listed=frozenset(listed),
-        claims=found("resourceclaims", DeviceClaim),
-        classes={name: of for (_, name), of in classes.items()},
-        slices=tuple(slices.values()),
-    )
+        yield candidate._replace(state=state._replace(volumes=volumes))
 
 
 def with_devices(candidates: Sequence[Candidate], devices: Devices) -> list[Candidate]:

@@ -152,6 +152,7 @@ RULES: Final[Mapping[str, Amount]] = {
     "pressure_reasons": str(tuple(PRESSURES)),
     "not_placed": str(NOT_PLACED),
     "nodes_made": _NODES_MADE,
+    "of_no_pod": "'' AS pod, CAST([], 'Array(String)') AS namespaces",
     "evicted_by": evicted_by(*_EVENT),
     "marked_for_taint": marked_for_taint(*_EVENT),
     "concerns_machine": concerns_machine(*_columns("object_kind", "reason", "component")),

@@ -10,6 +10,8 @@ from streams.fold.findings import REPEAT_EVERY
 
 SILENT: Final = timedelta(hours=1)
 """Without data for so long, nobody knows whether an alert of the log still holds. Nodes report every 5 minutes."""
+MAX_MEMBERS: Final = 1000
+"""Members of one alert that are kept apart; of more, the rest are counted as one."""
 
 
 class Group(msgspec.Struct, frozen=True, array_like=True):
@@ -37,6 +39,12 @@ class Group(msgspec.Struct, frozen=True, array_like=True):
             count=self.count + times,
             breakdown={**self.breakdown, under: self.breakdown.get(under, 0) + times} if under else self.breakdown,
         )
+
+    def plus_new(self, member: str, at: datetime, under: str = "") -> "Group | None":
+        """The group with one more member; None if it is there."""
+        if member in self.members:
+            return None
+        return self.plus(member if len(self.members) < MAX_MEMBERS else "", at, under=under)
 
 
 class ActiveAlert(msgspec.Struct, frozen=True, array_like=True):
@@ -89,6 +97,10 @@ class ActiveAlert(msgspec.Struct, frozen=True, array_like=True):
         if self.ended_at is None or (self.happens and self.ended_at > at):
             return msgspec.structs.replace(self, ended_at=at)
         return self
+
+    def recovered(self, at: datetime) -> Self | None:
+        """It is over for good; None, as it is forgotten, where it did not fire yet."""
+        return None if self.starts_at is None else msgspec.structs.replace(self, ended_at=at, keep_seconds=0.0)
 
     def kept_until(self, at: datetime) -> Self:
         """Quiet for exactly long enough at `at`."""

@@ -1,8 +1,9 @@
 """The definition of an alert: a pure condition over the findings of one log, with its own settings and state."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import wraps
 from typing import Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
@@ -62,10 +63,18 @@ class Happened(NamedTuple):
     description: str
     until: datetime
     at_once: bool = False
-    group: Group = Group()
-    """Members that the alert has gathered so far, with this occurrence."""
-    least_members: int = 1
-    """Members of its group that it needs to fire."""
+
+
+class Gathers(NamedTuple):
+    """Something occurred once more: the alert fires when it has gathered enough of it, then is like `Happened`."""
+
+    labels: Mapping[str, str]
+    plus: Callable[[Group], Group | None]
+    """Adds it to those that the alert has gathered; None if it was gathered before."""
+    words: Callable[[Group], tuple[str, str]]
+    """Summary and description of all that was gathered."""
+    until: datetime
+    least_members: int
 
 
 class Recovered(NamedTuple):
@@ -74,7 +83,7 @@ class Recovered(NamedTuple):
     labels: Mapping[str, str]
 
 
-Change: TypeAlias = Holds | Ends | Happened | Recovered
+Change: TypeAlias = Holds | Ends | Happened | Gathers | Recovered
 
 
 class Nothing(msgspec.Struct, frozen=True):
@@ -102,6 +111,18 @@ class Now(NamedTuple):
 
 Settings = TypeVar("Settings", bound=RuleSettings)
 State = TypeVar("State", bound=msgspec.Struct)
+
+
+def each_row(
+    changes: Callable[[Settings, Any, Now], Iterable[Change]],
+) -> Callable[[Settings, Nothing, Sequence[Any], Now], tuple[Nothing, Sequence[Change]]]:
+    """Return the `step` of a condition that looks at one row at a time and remembers nothing."""
+
+    @wraps(changes)
+    def step(settings: Settings, state: Nothing, rows: Sequence[Any], now: Now) -> tuple[Nothing, Sequence[Change]]:
+        return state, [change for row in rows for change in changes(settings, row, now)]
+
+    return step
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ import msgspec
 from common.errors import BadRecord
 from ingest.model.records import ForgetRecord, HeardRecord, Record
 from streams.alerting.active import ActiveAlert
-from streams.alerting.definition import AnyAlert, Happened, Holds, Nothing, Now
+from streams.alerting.definition import AnyAlert, Gathers, Happened, Holds, Nothing, Now
 from streams.alerting.holding import (
     RESOLVED,
     Origin,
@@ -241,13 +241,13 @@ def _run_condition(state: State, enabled: _Enabled, rows: Sequence[Any], at: dat
     }
     own, changes = alert.step(settings, before, rows, Now(at, active, depended_on))
     if state.drained and not settings.cordoned:
-        changes = [each for each in changes if not isinstance(each, Happened)]
+        changes = [each for each in changes if not isinstance(each, Happened | Gathers)]
     if own is not before and own != before:
         state = msgspec.structs.replace(state, **{alert.name: None if own == initial else own})
-    if changes and (active or any(isinstance(each, Holds | Happened) for each in changes)):
+    if changes and (active or any(isinstance(each, Holds | Happened | Gathers) for each in changes)):
         origin = Origin(alert.name, settings, runbook_url, state.cluster, state.node)
         found = changed(active, changes, at, origin)
-        if found != active:
+        if found is not active:
             state = msgspec.structs.replace(state, active={**state.active, alert.name: found})
     return state
 

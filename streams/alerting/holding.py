@@ -7,8 +7,8 @@ from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
-from streams.alerting.active import SILENT, ActiveAlert, key_of
-from streams.alerting.definition import Change, Ends, Happened, Holds, Recovered
+from streams.alerting.active import SILENT, ActiveAlert, Group, key_of
+from streams.alerting.definition import Change, Ends, Gathers, Happened, Holds, Recovered
 from streams.alerting.rule_settings import RuleSettings
 from streams.alerting.words import without_news
 from streams.fold.findings import Alert
@@ -121,30 +121,36 @@ def changed(
     found = dict(active)
     for change in changes:
         key = key_of(change.labels)
-        before = found.get(key)
-        match change:
-            case Ends():
-                if before is not None:
-                    found[key] = before.ended(at)
-            case Recovered():
-                if before is not None and before.starts_at is None:
-                    del found[key]
-                elif before is not None:
-                    found[key] = msgspec.structs.replace(before, ended_at=at, keep_seconds=0.0)
-            case Holds():
-                if before is None or before.is_forgotten(at):
-                    before = origin.new_alert(change, at)
-                found[key] = msgspec.structs.replace(_renewed(before, change, at, origin), ended_at=None)
-            case Happened(until=until):
-                alert = _renewed(before or origin.new_alert(change, at), change, at, origin)
-                found[key] = msgspec.structs.replace(
-                    alert,
-                    ended_at=max(until, alert.ended_at or until),
-                    group=change.group,
-                    least_members=change.least_members,
-                )
+        alert = _after(found.get(key), change, at, origin)
+        if alert is not None:
+            found[key] = alert
+        else:
+            found.pop(key, None)
+    if found == active:
+        return active
     replaced(active, found, [key_of(change.labels) for change in changes])
     return found
+
+
+def _after(before: ActiveAlert | None, change: Change, at: datetime, origin: Origin) -> ActiveAlert | None:
+    match change:
+        case Ends():
+            return before and before.ended(at)
+        case Recovered():
+            return before and before.recovered(at)
+        case Holds():
+            if before is None or before.is_forgotten(at):
+                before = origin.new_alert(change, at)
+            return msgspec.structs.replace(_renewed(before, change, at, origin), ended_at=None)
+        case Happened(until=until):
+            alert = _renewed(before or origin.new_alert(change, at), change, at, origin)
+            return msgspec.structs.replace(alert, ended_at=max(until, alert.ended_at or until))
+        case Gathers():
+            group = change.plus(before.group if before else Group())
+            if group is None:
+                return before
+            grown = _after(before, Happened(change.labels, *change.words(group), change.until), at, origin)
+            return grown and msgspec.structs.replace(grown, group=group, least_members=change.least_members)
 
 
 def _renewed(alert: ActiveAlert, change: Holds | Happened, at: datetime, origin: Origin) -> ActiveAlert:

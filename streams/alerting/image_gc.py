@@ -1,6 +1,6 @@
 """The shared parts of the alerts about image GC: some verdicts raise each of them, and a recovery ends it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from common.amounts import how_often
 from streams.alerting.definition import Change, Happened, Now, Recovered
@@ -11,14 +11,13 @@ from streams.fold.findings import ImageGc, image_gc_head
 
 def on_verdict(
     row: ImageGc, settings: RuleSettings, now: Now, *, is_ours: bool, summary: Callable[[ImageGc], str]
-) -> list[Change]:
+) -> Iterator[Change]:
     """Raise the alert for a verdict that is its own. A benign start-up raises nothing."""
     labels = {"reason": row.reason}
     if row.verdict == "recovered":
-        return [Recovered(labels)]
-    if not is_ours or now.is_old(row.last_at, settings):
-        return []
-    return [Happened(labels, summary(row), row.explanation, until=row.last_at)]
+        yield Recovered(labels)
+    elif is_ours and not now.is_old(row.last_at, settings):
+        yield Happened(labels, summary(row), row.explanation, until=row.last_at)
 
 
 def failing(row: ImageGc) -> str:

@@ -8,14 +8,12 @@ import msgspec
 
 from common.amounts import how_often
 from ingest.model.records import RejectionRecord
-from streams.alerting.active import Group
+from streams.alerting.active import MAX_MEMBERS, Group
 from streams.alerting.words import SHOWN, name, shortened
 from streams.fold.findings import PodEnd
 from streams.rules.eviction.shortage import PRESSURES
 
 REMOVE_OR_CORDON: Final = "Remove the cause or cordon the node"
-MAX_MEMBERS: Final = 1000
-"""Pods of one alert that are kept apart; of more, the rest are counted by row."""
 _MAX_OWNERS: Final = 100
 """Owners of these pods that are kept apart; pods of more are counted as those of others."""
 _OTHERS: Final = "others"
@@ -74,26 +72,23 @@ def known_cause(reason: str) -> str:
     return ""
 
 
+_FEWER: Final = {
+    "ReplicaSet": "Scale the Deployment of ReplicaSet {} down",
+    **{kind: f"Scale {kind} {{}} down" for kind in ("Deployment", "ReplicationController", "StatefulSet")},
+    "Job": "Suspend Job {}",
+    "DaemonSet": "Keep DaemonSet {} off these nodes",
+    "StaticPod": "Remove the manifest of the static pod {} from its node",
+    **dict.fromkeys(("", "Pod"), "Delete Pod {}"),
+}
+
+
 def fewer(kind: str, owner: str) -> str:
     """Advise how to keep a workload's pods off a node, as its owner allows: nobody scales a bare pod or a Job."""
-    if kind == "ReplicaSet":
-        return f"Scale the Deployment of ReplicaSet {name(owner)} down"
-    if kind in _SCALED:
-        return f"Scale {kind} {name(owner)} down"
-    if kind == "Job":
-        return f"Suspend Job {name(owner)}"
-    if kind == "DaemonSet":
-        return f"Keep DaemonSet {name(owner)} off these nodes"
-    if kind == "StaticPod":
-        return f"Remove the manifest of the static pod {name(owner)} from its node"
-    return f"Have {name(kind)} {name(owner)} make fewer pods" if kind not in _BARE else f"Delete Pod {name(owner)}"
+    known = _FEWER.get(kind)
+    return known.format(name(owner)) if known else f"Have {name(kind)} {name(owner)} make fewer pods"
 
 
-_SCALED: Final = frozenset({"Deployment", "ReplicationController", "StatefulSet"})
-_BARE: Final = frozenset({"", "Pod"})
-
-
-def plus(group: Group, row: PodEnd | RejectionRecord) -> Group | None:
+def plus(row: PodEnd | RejectionRecord, group: Group) -> Group | None:
     """The group with one more rejected pod; None if it is there. A later witness can add the pod's owner."""
     of_nobody, owner = owned_by(row.namespace, "", ""), owned_by(row.namespace, row.owner_kind, row.owner_name)
     unowned = f"{row.uid} without an owner"

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 
-from common.amounts import counted, size
+from common.amounts import size
 from common.text import plain
 from streams.fold.titles import capital
 
@@ -59,10 +59,6 @@ def shortened(names: Iterable[str], separator: str = ", ", *, count: int | None 
     shown, more = every[:SHOWN], (len(every) if count is None else count) - SHOWN
     text = separator.join(map(name, shown))
     return f"{text} and {more} more" if more > 0 else text
-
-
-def pods(count: int) -> str:
-    return counted(count, "pod")
 
 
 def timestamp(at: datetime) -> str:

@@ -33,9 +33,7 @@ def _row(record: SettingsRecord) -> KubeletSetting:
     effective_thresholds(config)
     high, low = config.image_gc_high_threshold_percent, config.image_gc_low_threshold_percent
     return KubeletSetting(
-        cluster=record.cluster,
-        ts=record.ts,
-        node=record.node,
+        *record.row_key,
         image_gc_high_percent=DEFAULT_HIGH_PERCENT if high is None else high,
         image_gc_low_percent=DEFAULT_LOW_PERCENT if low is None else low,
         image_minimum_gc_age_seconds=_seconds(config.image_minimum_gc_age, IMAGE_MINIMUM_GC_AGE_SECONDS),

@@ -3,7 +3,7 @@
 Requests are counted like `kubectl describe node`: pods that Succeeded or Failed do not count (rules: pod-requests).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -48,7 +48,7 @@ def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
             if (capacity, allocatable) == (state.capacity, state.allocatable):
                 return state, ()
             state = msgspec.structs.replace(state, capacity=capacity, allocatable=allocatable)
-    return state, _rows(state, record)
+    return state, [*_rows(state, record)]
 
 
 def _pod(state: State, record: PodRecord) -> State:
@@ -77,29 +77,14 @@ def _used(sample: NodeSample) -> dict[str, int]:
     return {resource: amount for resource, amount in used.items() if amount is not None}
 
 
-def _rows(state: State, record: Record) -> list[Output]:
+def _rows(state: State, record: Record) -> Iterator[NodeFit]:
     pods = count_on(state.pods)
-    rows: list[Output] = []
     for resource, allocatable in state.allocatable.items():
         capacity = state.capacity.get(resource, 0)
         requested = pods if resource == "pods" else state.requested.get(resource, 0)
-        if not (capacity or allocatable or requested):
-            continue
-        rows.append(
-            NodeFit(
-                record.cluster,
-                record.ts,
-                record.node,
-                resource,
-                capacity,
-                allocatable,
-                requested,
-                pods if resource == "pods" else state.used.get(resource),
-                allocatable - requested,
-                pods,
-            )
-        )
-    return rows
+        if capacity or allocatable or requested:
+            used, free = pods if resource == "pods" else state.used.get(resource), allocatable - requested
+            yield NodeFit(*record.row_key, resource, capacity, allocatable, requested, used, free, pods)
 
 
 REDUCER: Final = Reducer(

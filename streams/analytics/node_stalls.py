@@ -65,9 +65,7 @@ def _is_news(row: NodeStall) -> bool:
 def _row(record: SampleRecord, sample: NodeSample, start: Reading, now: Reading) -> NodeStall:
     seconds = now.seconds - start.seconds
     return NodeStall(
-        record.cluster,
-        record.ts,
-        record.node,
+        *record.row_key,
         _percent(start.memory_some, now.memory_some, seconds),
         _percent(start.memory_full, now.memory_full, seconds),
         _percent(start.io_some, now.io_some, seconds),

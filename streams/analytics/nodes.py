@@ -164,9 +164,7 @@ def _row(record: NodeRecord) -> NodeRow:
     condition = next((each for each in conditions if each.type == "Ready"), _UNSAID)
     found = problems(conditions)
     return NodeRow(
-        cluster=record.cluster,
-        ts=record.ts,
-        node=record.node,
+        *record.row_key,
         uid=node.metadata.uid,
         created_at=node.metadata.creation_timestamp,
         kubelet_version=node.status.node_info.kubelet_version,

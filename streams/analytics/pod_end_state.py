@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from ingest.model.records import Record
 from streams.analytics.pod_end_rows import with_actor, with_witness
@@ -68,10 +69,6 @@ class State(msgspec.Struct, frozen=True):
     """Kind and name of the controllers of pods, by UID, that a dump implies before it has the pod."""
 
 
-def changed(state: State, **changes: object) -> State:
-    return msgspec.structs.replace(state, **changes)
-
-
 def witnessed(state: State, row: PodEnd, rows: list[PodEnd]) -> State:
     key = key_of(row.uid, row.container, row.attempt)
     known, acted = on_shelf(state.ends, key), on_shelf(state.acts, row.uid)
@@ -82,7 +79,7 @@ def witnessed(state: State, row: PodEnd, rows: list[PodEnd]) -> State:
     if known is not None and row == known._replace(updated_at=row.updated_at):
         return state
     rows.append(row)
-    return changed(state, ends=put(state.ends, key, row, MAX_ENDS))
+    return replace(state, ends=put(state.ends, key, row, MAX_ENDS))
 
 
 def key_of(uid: str, container: str, attempt: int) -> str:
@@ -94,7 +91,7 @@ def left_open(state: State, end: Open) -> State:
     known = on_shelf(state.open, key)
     if known is not None and (known.started_at is not None or end.started_at is None):
         return state
-    return changed(state, open=put(state.open, key, end, MAX_ENDS))
+    return replace(state, open=put(state.open, key, end, MAX_ENDS))
 
 
 def bounded(machine: Machine, row: PodEnd) -> PodEnd:
@@ -118,7 +115,7 @@ def explained_by_machine(state: State, machine: Machine, record: Record) -> tupl
         if row is not None and row != known:
             rows.append(row._replace(updated_at=record.ts))
             ends = put(ends, key, rows[-1], MAX_ENDS)
-    return changed(state, ends=ends, machine=machine), rows
+    return replace(state, ends=ends, machine=machine), rows
 
 
 def _bounded_row(machine: Machine, end: Open, known: PodEnd | None) -> PodEnd | None:

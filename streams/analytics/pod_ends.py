@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-import msgspec
+from msgspec.structs import replace
 
 from ingest.model.objects.event import event_time
 from ingest.model.objects.pod import Pod
@@ -29,7 +29,6 @@ from streams.analytics.pod_end_state import (
     Open,
     State,
     bounded,
-    changed,
     compared_with,
     explained_by_machine,
     is_unexplained,
@@ -75,7 +74,7 @@ def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
     match record:
         case NodeRecord(object=node):
             disruptor = drainer(taint.key for taint in node.spec.taints or ())
-            state = state if disruptor == state.disruptor else changed(state, disruptor=disruptor)
+            state = state if disruptor == state.disruptor else replace(state, disruptor=disruptor)
             after, rows = explained_by_machine(state, with_node(state.machine, node), record)
         case KnownNodeRecord(object=node):
             after, rows = explained_by_machine(state, with_node(state.machine, node), record)
@@ -98,7 +97,7 @@ def _implied(state: State, pod: Pod) -> State:
     owner = next((each for each in pod.metadata.owner_references or () if each.controller), None)
     owners = state.owners if owner is None else put(state.owners, uid, (owner.kind, owner.name))
     mirror = {annotations.config_mirror: uid} if annotations is not None and annotations.config_mirror else {}
-    return changed(state, owners=owners, mirrored=state.mirrored | mirror)
+    return replace(state, owners=owners, mirrored=state.mirrored | mirror)
 
 
 def _pod(state: State, record: PodRecord) -> tuple[State, list[PodEnd]]:
@@ -107,7 +106,7 @@ def _pod(state: State, record: PodRecord) -> tuple[State, list[PodEnd]]:
     for each in container_ends(pod):
         state = _container_ended(state, record, each, rows)
     if state.owners:
-        state = changed(state, owners=taken(state.owners, uid))
+        state = replace(state, owners=taken(state.owners, uid))
     known = on_shelf(state.ends, key_of(uid, "", 0))
     end = pod_end(pod, record.ts, is_gone=is_gone, is_first=record.change == "ADDED")
     if end is None and known is None:
@@ -230,15 +229,8 @@ def _remember(state: State, record: PodRecord) -> State:
     annotations = pod.metadata.annotations
     if not is_gone and annotations is not None and annotations.config_mirror:
         mirrored[annotations.config_mirror] = uid
-    if (finished, gone, restarts, unhealthy, mirrored) == (
-        state.finished,
-        state.gone,
-        state.restarts,
-        state.unhealthy,
-        state.mirrored,
-    ):
-        return state
-    return changed(state, finished=finished, gone=gone, restarts=restarts, unhealthy=unhealthy, mirrored=mirrored)
+    after = replace(state, finished=finished, gone=gone, restarts=restarts, unhealthy=unhealthy, mirrored=mirrored)
+    return state if after == state else after
 
 
 def _event(state: State, record: EventRecord) -> tuple[State, list[PodEnd]]:
@@ -255,10 +247,10 @@ def _event(state: State, record: EventRecord) -> tuple[State, list[PodEnd]]:
         end = preempted_end(event.reason, text, component or DEFAULT_SCHEDULER, when)
         return (state if end is None else witnessed(state, new_row(record, involved, end), rows)), rows
     if (mirror := state.mirrored.get(involved.uid)) is not None:
-        involved = msgspec.structs.replace(involved, uid=mirror)
+        involved = replace(involved, uid=mirror)
     if event.reason == "Unhealthy":
         if is_failed_probe(text):
-            state = changed(state, unhealthy=_recent(state.unhealthy, involved.uid, at))
+            state = replace(state, unhealthy=_recent(state.unhealthy, involved.uid, at))
         return state, rows
     if event.reason == "Killing":
         container = restarted_by_probe(text)
@@ -284,7 +276,7 @@ def _owned(state: State, row: PodEnd) -> PodEnd:
 def _announced(state: State, record: PodActRecord) -> tuple[State, list[PodEnd]]:
     """Remember who announced the end of a pod, and name it in the row of an end that is known."""
     acted, rows = Announcement(record.cause, record.actor, record.reason, record.message, record.at), list[PodEnd]()
-    state = changed(state, acts=put(state.acts, record.uid, acted, MAX_ENDS))
+    state = replace(state, acts=put(state.acts, record.uid, acted, MAX_ENDS))
     known = on_shelf(state.ends, key_of(record.uid, "", 0))
     if known is not None:
         state = witnessed(state, known._replace(updated_at=max(known.updated_at, record.ts)), rows)

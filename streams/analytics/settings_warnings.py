@@ -103,9 +103,7 @@ def _changed(before: Sequence[Held], held: Sequence[Held], record: Record) -> li
     begun = [(each, True) for each in held if each not in before]
     ended = [(each, False) for each in before if (each.rule, each.subject) not in subjects]
     return [
-        SettingsWarning(
-            record.cluster, record.ts, record.node, each.rule, each.subject, holds, each.problem, each.advice
-        )
+        SettingsWarning(*record.row_key, each.rule, each.subject, holds, each.problem, each.advice)
         for each, holds in begun + ended
     ]
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from ingest.model.records import HeardRecord, NodeRecord, SourceErrorRecord
 from ingest.model.reports import AGENT
 from streams.fold.findings import SourceError
-from streams.fold.reducer import Output, Reducer
+from streams.fold.reducer import Output, Reducer, stateless
 
 LIMIT_SECONDS: Final = 120
 """A silence is reported then, and again each time it has doubled."""
@@ -85,10 +85,6 @@ def _agent_row(cluster: str, node: str, since: datetime, seconds: int) -> Source
     )
 
 
-class State(msgspec.Struct, frozen=True):
-    """Nothing: on a node's log each record stands for itself."""
-
-
 class ClusterState(msgspec.Struct, frozen=True):
     watched_until: dict[str, datetime] = msgspec.field(name="heard", default_factory=dict)
     """Time up to which every change of a resource was seen, by any watcher."""
@@ -96,10 +92,6 @@ class ClusterState(msgspec.Struct, frozen=True):
     """Agents by node."""
     now: datetime | None = None
     """The newest time at which a watch was whole. Agents are judged by it: a clock of theirs can be wrong."""
-
-
-def step(state: State, record: SourceErrorRecord) -> tuple[State, Sequence[Output]]:
-    return state, (_row(record, None),)
 
 
 def cluster_step(
@@ -134,9 +126,7 @@ def _row(record: SourceErrorRecord, until: datetime | None) -> SourceError:
     since = (record.since or until) if record.problem == "gap" else None
     silent = record.silent_seconds
     return SourceError(
-        cluster=record.cluster,
-        ts=record.ts,
-        node=record.node,
+        *record.row_key,
         resource=record.resource,
         kind=record.problem,
         silent_seconds=_seconds(since, record.ts) if since else silent and min(max(silent, 0.0), MOST_SECONDS),
@@ -163,9 +153,7 @@ def _unwatched(record: HeardRecord, until: datetime) -> SourceError:
     )
 
 
-REDUCER: Final = Reducer(
-    name="source_errors", version=1, log="node", takes=(SourceErrorRecord,), state=State, step=step
-)
+REDUCER: Final = stateless("source_errors", "node", (SourceErrorRecord,), lambda record: (_row(record, None),))
 CLUSTER_REDUCER: Final = Reducer(
     name="cluster_source_errors",
     version=2,

@@ -1,6 +1,6 @@
 """Limits of each pod on its node's disk, first and when changed: table `storage_limits` (rules: disk-growth)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -42,7 +42,7 @@ def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
             log_bytes = base_units(config.container_log_max_size) * config.container_log_max_files
             if log_bytes == state.log_bytes:
                 return state, ()
-            return State(log_bytes, state.pods), _rows(record, dict(all_on(state.pods)), log_bytes)
+            return State(log_bytes, state.pods), [*_rows(record, dict(all_on(state.pods)), log_bytes)]
         case _:
             return state, ()
 
@@ -55,7 +55,7 @@ def _pod(state: State, record: PodRecord) -> tuple[State, Sequence[Output]]:
         return state, ()
     if after is None:
         return State(state.log_bytes, taken(state.pods, uid)), ()
-    return State(state.log_bytes, put(state.pods, uid, after)), _rows(record, {uid: after}, state.log_bytes)
+    return State(state.log_bytes, put(state.pods, uid, after)), [*_rows(record, {uid: after}, state.log_bytes)]
 
 
 def _limits(pod: Pod) -> Limits:
@@ -69,25 +69,13 @@ def _limits(pod: Pod) -> Limits:
     )
 
 
-def _rows(record: Record, pods: Mapping[str, Limits], log_bytes: int | None) -> list[Output]:
-    rows: list[Output] = []
+def _rows(record: Record, pods: Mapping[str, Limits], log_bytes: int | None) -> Iterator[StorageLimit]:
     for uid, each in pods.items():
         logs = log_bytes * each.logs if log_bytes and each.logs else None
         if each.ephemeral_bytes or logs or each.volumes:
-            rows.append(
-                StorageLimit(
-                    record.cluster,
-                    record.ts,
-                    record.node,
-                    each.namespace,
-                    each.pod,
-                    uid,
-                    each.ephemeral_bytes,
-                    logs,
-                    each.volumes,
-                )
+            yield StorageLimit(
+                *record.row_key, each.namespace, each.pod, uid, each.ephemeral_bytes, logs, each.volumes
             )
-    return rows
 
 
 REDUCER: Final = Reducer(

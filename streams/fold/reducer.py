@@ -49,7 +49,7 @@ class Reducer(Generic[State]):
     """
 
     name: str
-    """The analytic's one word: module (`stateless` for those without a state), state table, test, scenario."""
+    """The analytic's one word: module (`stateless` for some without a state), state table, test, scenario."""
     version: int
     """Version of the state's shape; a state of another version is dropped and rebuilt."""
     log: Literal["node", "cluster"]
@@ -65,6 +65,17 @@ class Reducer(Generic[State]):
 
 AnyReducer: TypeAlias = Reducer[Any]
 """A reducer with any state: a runtime knows none of them."""
+
+
+class NoState(msgspec.Struct, frozen=True):
+    """The state of a reducer whose records stand for themselves."""
+
+
+def stateless(
+    name: str, log: Literal["node", "cluster"], takes: tuple[type[Record], ...], rows: Callable[[Any], Sequence[Row]]
+) -> Reducer[NoState]:
+    """Return a reducer that makes rows of each record alone."""
+    return Reducer(name, 1, log, takes, NoState, step=lambda state, record: (state, rows(record)))
 
 
 REDUCER_FAILED: Final = "reducer_failed"

@@ -8,7 +8,7 @@ from components.rows import T0, row
 from ingest.model.objects.pod import Pod
 from ingest.model.records import InventoryRecord, PodRecord
 from streams.analytics import pod_bindings
-from streams.analytics.scheduling.scheduled_objects import State, step
+from streams.analytics.scheduling.scheduled_objects import REDUCER
 from streams.fold.findings import NodeFit, NodeRow, PodBinding, Row, ScheduledList
 
 
@@ -23,7 +23,7 @@ def seen(pod: dict[str, Any], cluster: str = "c") -> PodBinding:
 
 def listed(resource: str, *uids: str, cluster: str = "c", ts: Any = T0, until: str = "") -> Row:
     record = InventoryRecord(ts=ts, cluster=cluster, resource=resource, keys=uids, until=until)
-    (found,) = step(State(), record)[1]
+    (found,) = REDUCER.step(REDUCER.state(), record)[1]
     assert isinstance(found, ScheduledList)
     return found
 

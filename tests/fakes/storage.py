@@ -9,7 +9,7 @@ from components.rows import T0
 from fakes.places import Objects, node_term, optional
 from ingest.model.records import ScheduledObjectRecord
 from ingest.resources.table import SCHEDULED
-from streams.analytics.scheduling.scheduled_objects import State, step
+from streams.analytics.scheduling.scheduled_objects import REDUCER
 from streams.fold.findings import ScheduledObject
 
 RESOURCES: Final = (
@@ -214,7 +214,7 @@ def rows(objects: dict[str, Any], cluster: str = "c") -> list[ScheduledObject]:
                 uid=metadata["uid"],
                 object=msgspec.json.encode(each).decode(),
             )
-            (row,) = step(State(), record)[1]
+            (row,) = REDUCER.step(REDUCER.state(), record)[1]
             assert isinstance(row, ScheduledObject)
             made.append(row)
     return made

@@ -8,7 +8,7 @@ from fakes.devices import DEVICES, device_clusters
 from fakes.places import neighbour
 from fakes.storage import rows
 from oracle.programs import Oracles
-from sql.questions.fit_storage import devices_of
+from sql.questions.fit_storage import Scheduled
 from streams.rules.scheduling.device_claims import device_needs, device_reasons, node_devices
 
 MINOR: Final = 36
@@ -21,7 +21,9 @@ def test_where_claims_of_devices_let_a_pod_go_is_what_the_schedulers_plugin_find
 ) -> None:
     answer = kubernetes.ask("devices", asked)
     objects = rows(asked)
-    devices = devices_of([(each.resource, each.namespace, each.name, each.facts) for each in objects], DEVICES)
+    devices = Scheduled(
+        [(each.resource, each.namespace, each.name, each.facts) for each in objects], DEVICES
+    ).devices()
     needs = device_needs(neighbour(asked["pod"]).constraints, "ns", devices, MINOR, pod=("p", "new"))
     nodes = [(each["metadata"]["name"], each["metadata"]["labels"]) for each in asked["nodes"]]
     for (name, labels), there in zip(nodes, node_devices(devices, nodes), strict=True):

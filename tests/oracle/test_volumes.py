@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from fakes.places import neighbour
 from fakes.storage import RESOURCES, rows, storages
 from oracle.programs import Oracles
-from sql.questions.fit_storage import storage_of
+from sql.questions.fit_storage import Scheduled
 from streams.rules.scheduling.volume_needs import LOST_VOLUME, TOO_MANY, needs_of, node_volumes, volume_reasons
 
 MINOR: Final = 36
@@ -19,7 +19,9 @@ MINOR: Final = 36
 @given(storages())
 def test_where_volumes_can_be_is_what_the_schedulers_plugins_find(kubernetes: Oracles, asked: dict[str, Any]) -> None:
     answer = kubernetes.ask("volumes", asked)
-    storage = storage_of([(each.resource, each.namespace, each.name, each.facts) for each in rows(asked)], RESOURCES)
+    storage = Scheduled(
+        [(each.resource, each.namespace, each.name, each.facts) for each in rows(asked)], RESOURCES
+    ).storage()
     pods = [(each["spec"]["nodeName"], neighbour(each)) for each in asked["pods"]]
     there = [(each.namespace, each.constraints) for _, each in pods]
     needs = needs_of(neighbour(asked["pod"]).constraints, "ns", storage, pods=there, uid="new")

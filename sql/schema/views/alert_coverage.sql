@@ -30,17 +30,11 @@ WITH
     -- Of a whole cluster
     everywhere AS
     (
-        SELECT DISTINCT cluster, 'pods' AS input, 1 AS seen FROM (SELECT cluster FROM pod_bindings SETTINGS final = 0)
+        SELECT cluster, arrayJoin(['pods', 'pods or events']) AS input, 1 AS seen FROM (SELECT DISTINCT cluster FROM pod_bindings SETTINGS final = 0)
         UNION DISTINCT
-        SELECT DISTINCT cluster, 'events' AS input, 1 AS seen FROM (SELECT cluster FROM node_events SETTINGS final = 0)
+        SELECT cluster, arrayJoin(['events', 'events or samples', 'pods or events']) AS input, 1 AS seen FROM (SELECT DISTINCT cluster FROM node_events SETTINGS final = 0)
         UNION DISTINCT
         SELECT DISTINCT cluster, arrayJoin(['events', 'events or samples', 'pods or events']) AS input, 1 AS seen FROM watches WHERE resource = 'events'
-        UNION DISTINCT
-        SELECT DISTINCT cluster, 'events or samples' AS input, 1 AS seen FROM (SELECT cluster FROM node_events SETTINGS final = 0)
-        UNION DISTINCT
-        SELECT DISTINCT cluster, 'pods or events' AS input, 1 AS seen FROM (SELECT cluster FROM pod_bindings SETTINGS final = 0)
-        UNION DISTINCT
-        SELECT DISTINCT cluster, 'pods or events' AS input, 1 AS seen FROM (SELECT cluster FROM node_events SETTINGS final = 0)
     ),
     known AS
     (
@@ -48,11 +42,7 @@ WITH
     ),
     needs AS
     (
-        SELECT
-            n.1 AS alertname,
-            n.2 AS input,
-            n.3 AS required,
-            n.4 AS without_it
+        SELECT n.1 AS alertname, n.2 AS input, n.3 AS required, n.4 AS without_it
         FROM
         (
             SELECT arrayJoin([

@@ -1,15 +1,5 @@
 CREATE OR REPLACE VIEW node_fit_latest AS
-SELECT
-    f.cluster AS cluster,
-    f.ts AS ts,
-    f.node AS node,
-    f.resource AS resource,
-    f.capacity AS capacity,
-    f.allocatable AS allocatable,
-    f.requested AS requested,
-    f.used AS used,
-    f.free AS free,
-    f.pods AS pods
+SELECT f.*
 FROM node_fit AS f FINAL
 WHERE (f.cluster, f.node, f.ts) IN (SELECT cluster, node, max(last_at) FROM node_fit_5m GROUP BY cluster, node SETTINGS final = 0)
     AND (f.cluster, f.node) NOT IN (SELECT cluster, node FROM nodes FINAL GROUP BY cluster, node HAVING argMax(deleted, ts) = 1)

@@ -31,28 +31,26 @@ WITH
 SELECT cluster, ts, node, kind, what, about, pod, namespaces
 FROM
 (
-    SELECT cluster, ts, node, 'kubelet' AS kind, {kubelet_started} AS what, 'The kubelet started' AS about, '' AS pod, CAST([], 'Array(String)') AS namespaces
+    SELECT cluster, ts, node, 'kubelet' AS kind, {kubelet_started} AS what, 'The kubelet started' AS about, {of_no_pod}
     FROM node_events FINAL
     -- Before rows are merged, which an Event allows: none of these ever changes in it
     PREWHERE {kubelet_start}
     UNION ALL
     SELECT
         cluster, ts, node, 'pressure' AS kind, what,
-        toString(condition) AS about, '' AS pod,
-        CAST([], 'Array(String)') AS namespaces
+        toString(condition) AS about, {of_no_pod}
     FROM pressure_changes FINAL
     WHERE NOT kubelet_restart OR lasted_seconds IS NOT NULL
     UNION ALL
     -- Of memory and PIDs there is nothing to reclaim: the evictions say it
-    SELECT cluster, ts, node, 'pressure' AS kind, what, 'reclaimed' AS about, '' AS pod, CAST([], 'Array(String)') AS namespaces
+    SELECT cluster, ts, node, 'pressure' AS kind, what, 'reclaimed' AS about, {of_no_pod}
     FROM reclaims FINAL
     WHERE resource IN ('ephemeral-storage', 'inodes') OR outcome = 'no_eviction_seen'
     UNION ALL
     -- The first sample of an hour with little
     SELECT
         cluster, ts, node, 'unguarded' AS kind, {ran_low} AS what,
-        resource AS about, '' AS pod,
-        CAST([], 'Array(String)') AS namespaces
+        resource AS about, {of_no_pod}
     FROM
     (
         SELECT s.cluster AS cluster, min(s.at) AS ts, s.node AS node, s.signal AS signal, s.resource AS resource, min(s.available) AS lowest, any(s.capacity) AS capacity
@@ -152,7 +150,7 @@ FROM
         l.cluster AS cluster, l.ts AS ts, l.node AS node,
         if(l.said = 'kubelet_start', 'kubelet', 'pressure') AS kind, l.what AS what,
         multiIf(l.said = 'kubelet_start', 'The kubelet started', l.said = 'reclaimed', 'reclaimed', 'none evicted') AS about,
-        '' AS pod, CAST([], 'Array(String)') AS namespaces
+        {of_no_pod}
     FROM (SELECT cluster, ts, node, said, what FROM kubelet_log FINAL WHERE said IN ('kubelet_start', 'reclaimed', 'none_evicted')) AS l
     LEFT JOIN
     (
@@ -172,8 +170,7 @@ FROM
     UNION ALL
     SELECT
         cluster, ts, node, 'image_gc' AS kind, {images_removed} AS what,
-        'images removed' AS about, '' AS pod,
-        CAST([], 'Array(String)') AS namespaces
+        'images removed' AS about, {of_no_pod}
     FROM
     (
         SELECT cluster, min(r.ts) AS ts, node, count() AS images, sum(ifNull(amount_bytes, 0)) AS freed
@@ -183,8 +180,7 @@ FROM
     )
     UNION ALL
     SELECT cluster, ts, node, 'image_gc' AS kind, what,
-        toString(verdict) AS about, '' AS pod,
-        CAST([], 'Array(String)') AS namespaces
+        toString(verdict) AS about, {of_no_pod}
     FROM image_gc_episodes
     UNION ALL
     SELECT
@@ -232,13 +228,12 @@ FROM
         GROUP BY cluster, namespace, owner, maker, reason, runaway
     )
     UNION ALL
-    SELECT cluster, ts, node, 'numa' AS kind, {disagreement} AS what, 'disagreement' AS about, '' AS pod, CAST([], 'Array(String)') AS namespaces
+    SELECT cluster, ts, node, 'numa' AS kind, {disagreement} AS what, 'disagreement' AS about, {of_no_pod}
     FROM numa_disagreements FINAL
     UNION ALL
     SELECT
         l.cluster AS cluster, l.ts AS ts, '' AS node, 'numa' AS kind, {late_joiners} AS what,
-        'late joiners' AS about, '' AS pod,
-        CAST([], 'Array(String)') AS namespaces
+        'late joiners' AS about, {of_no_pod}
     FROM
     (
         SELECT cluster, ts, explanation, ifNull(largest_fit_cpus, 0) AS fits, verdict
@@ -255,8 +250,7 @@ FROM
     WITH was_ready OR ifNull(told < ts, 0) AS again
     SELECT
         cluster, ts, node, 'node' AS kind, {readiness} AS what,
-        state AS about, '' AS pod,
-        CAST([], 'Array(String)') AS namespaces
+        state AS about, {of_no_pod}
     FROM
     (
         SELECT
@@ -280,8 +274,7 @@ FROM
     -- Of Events alone: a Node shows its last state, and what was between is in nobody's condition
     SELECT
         cluster, ts, node, 'node' AS kind, {readiness_by_event} AS what,
-        if(is_ready, 'Ready by an Event', 'Not Ready by an Event') AS about, '' AS pod,
-        CAST([], 'Array(String)') AS namespaces
+        if(is_ready, 'Ready by an Event', 'Not Ready by an Event') AS about, {of_no_pod}
     FROM
     (
         SELECT
@@ -301,8 +294,7 @@ FROM
     UNION ALL
     SELECT
         cluster, ts, node, 'pressure' AS kind, {began_often} AS what,
-        concat(condition, ' by an Event') AS about, '' AS pod,
-        CAST([], 'Array(String)') AS namespaces
+        concat(condition, ' by an Event') AS about, {of_no_pod}
     FROM
     (
         SELECT e.cluster AS cluster, max(e.ts) AS ts, e.node AS node, e.condition AS condition, max(e.count) AS times
@@ -324,16 +316,14 @@ FROM
     WITH endsWith(message, 'cancellation') AS called_off, startsWith(component, 'machine') AS configured
     SELECT
         cluster, ts, object_name AS node, 'node' AS kind, {machine} AS what,
-        toString(reason) AS about, '' AS pod,
-        CAST([], 'Array(String)') AS namespaces
+        toString(reason) AS about, {of_no_pod}
     FROM node_events FINAL
     PREWHERE {concerns_machine}
     UNION ALL
     WITH said[condition] AS words
     SELECT
         cluster, if(begins, ifNull(since[condition], n.ts), n.ts) AS ts, node, 'node' AS kind, {problem} AS what,
-        toString(condition) AS about, '' AS pod,
-        CAST([], 'Array(String)') AS namespaces
+        toString(condition) AS about, {of_no_pod}
     FROM
     (
         SELECT
@@ -355,8 +345,7 @@ FROM
             n.cordoned AND e.ts > n.before_at, e.ts,
             NOT n.cordoned AND e.ended_at > n.before_at AND e.ended_at <= n.ts, assumeNotNull(e.ended_at), n.ts) AS ts,
         n.node AS node, 'node' AS kind, {cordon} AS what,
-        if(cordoned, 'cordoned', 'uncordoned') AS about, '' AS pod,
-        CAST([], 'Array(String)') AS namespaces
+        if(cordoned, 'cordoned', 'uncordoned') AS about, {of_no_pod}
     FROM
     (
         SELECT
@@ -371,15 +360,13 @@ FROM
     WHERE cordoned != before AND NOT deleted
     UNION ALL
     SELECT cluster, assumeNotNull(change.1) AS ts, node, 'node' AS kind, {cordon_by_event} AS what,
-        if(cordoned, 'cordoned by an Event', 'uncordoned by an Event') AS about, '' AS pod,
-        CAST([], 'Array(String)') AS namespaces
+        if(cordoned, 'cordoned by an Event', 'uncordoned by an Event') AS about, {of_no_pod}
     FROM (SELECT *, arrayJoin([(toNullable(ts), 1), (until, 0)]) AS change, change.2 AS cordoned FROM event_cordons WHERE NOT in_object)
     WHERE change.1 IS NOT NULL
     UNION ALL
     SELECT
         cluster, ts, node, 'stall' AS kind, {stood_still} AS what,
-        resource AS about, '' AS pod,
-        CAST([], 'Array(String)') AS namespaces
+        resource AS about, {of_no_pod}
     FROM
     (
         SELECT
@@ -415,8 +402,7 @@ FROM
     UNION ALL
     SELECT
         cluster, ts, if(places = 1, place, '') AS node, 'settings' AS kind, {setting} AS what,
-        toString(rule) AS about, '' AS pod,
-        CAST([], 'Array(String)') AS namespaces
+        toString(rule) AS about, {of_no_pod}
     FROM
     (
         SELECT cluster, min(since) AS ts, uniqExact(node) AS places, any(node) AS place, rule, problem, advice
@@ -429,8 +415,7 @@ FROM
         arrayStringConcat(arrayMap(m -> concat(m.1, m.2, '"', m.3, '"'), s.matchers), ', ') AS matchers
     SELECT
         c.cluster AS cluster, s.starts_at AS ts, '' AS node, 'silence' AS kind, {silenced} AS what,
-        '' AS about, '' AS pod,
-        CAST([], 'Array(String)') AS namespaces
+        '' AS about, {of_no_pod}
     FROM (SELECT * FROM silences FINAL WHERE ends_at > starts_at) AS s
     CROSS JOIN (SELECT DISTINCT cluster FROM nodes) AS c
     WHERE arrayAll(
@@ -489,22 +474,19 @@ FROM
     WITH assumeNotNull(each.3) AS seconds
     SELECT
         cluster, assumeNotNull(each.2) AS ts, each.1 AS node, 'unknown' AS kind, {fell_silent} AS what,
-        'kubelet silent' AS about, '' AS pod,
-        CAST([], 'Array(String)') AS namespaces
+        'kubelet silent' AS about, {of_no_pod}
     FROM seen
     ARRAY JOIN silent AS each
     UNION ALL
     SELECT
         cluster, last_at AS ts, '' AS node, 'unknown' AS kind, {unsampled} AS what,
-        'kubelets not seen' AS about, '' AS pod,
-        CAST([], 'Array(String)') AS namespaces
+        'kubelets not seen' AS about, {of_no_pod}
     FROM seen
     WHERE without > 0
     UNION ALL
     SELECT
         cluster, ts, '' AS node, 'unknown' AS kind, {partial} AS what,
-        'partial' AS about, '' AS pod,
-        CAST([], 'Array(String)') AS namespaces
+        'partial' AS about, {of_no_pod}
     FROM
     (
         SELECT cluster, resource, min(at) AS ts, sum(dropped) AS entries

@@ -1,11 +1,12 @@
 """ContainerGCFailed: the kubelet cannot remove dead containers, again and again."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
 from common.amounts import counted
 from streams.alerting.active import Group
-from streams.alerting.definition import AlertDefinition, Change, Happened, Need, Nothing, Now
+from streams.alerting.definition import AlertDefinition, Change, Gathers, Need, Now, each_row
 from streams.alerting.rule_settings import Count, RuleSettings
 from streams.alerting.words import name
 from streams.fold.findings import NodeEvent
@@ -16,17 +17,11 @@ class Settings(RuleSettings):
     failures: Count
 
 
-def step(settings: Settings, state: Nothing, rows: Sequence[NodeEvent], now: Now) -> tuple[Nothing, Sequence[Change]]:
+def changes(settings: Settings, row: NodeEvent, now: Now) -> Iterator[Change]:
     """Its Event adds what its count has grown by; the kubelet drops some, so there can be more."""
-    before = now.of({})
-    group = before.group if before else Group()
-    changes: list[Change] = []
-    for row in rows:
-        if row.reason != "ContainerGCFailed" or row.object_kind != "Node" or now.is_old(row.ts, settings):
-            continue
-        group = group.plus("", row.ts, row.occurrences)
-        changes.append(Happened({}, *_words(row, group), until=row.ts, group=group, least_members=settings.failures))
-    return state, changes
+    if row.reason == "ContainerGCFailed" and row.object_kind == "Node" and not now.is_old(row.ts, settings):
+        grown = partial(Group.plus, member="", at=row.ts, times=row.occurrences)
+        yield Gathers({}, grown, partial(_words, row), row.ts, settings.failures)
 
 
 def _words(row: NodeEvent, group: Group) -> tuple[str, str]:
@@ -43,6 +38,6 @@ ALERT: Final = AlertDefinition(
     settings=Settings,
     needs=(Need("events", "only events show it: it cannot fire"),),
     node_rows=(NodeEvent,),
-    step=step,
+    step=each_row(changes),
     exhausts=frozenset({"ephemeral-storage", "inodes"}),
 )

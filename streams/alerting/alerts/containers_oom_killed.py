@@ -1,38 +1,31 @@
 """ContainersOOMKilled: containers of one workload are OOM killed on a node again and again."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
-from streams.alerting.active import Group, key_of
-from streams.alerting.definition import AlertDefinition, Change, Happened, Need, Nothing, Now
+from streams.alerting.active import MAX_MEMBERS, Group
+from streams.alerting.definition import AlertDefinition, Change, Gathers, Need, Now, each_row
 from streams.alerting.rule_settings import Count, RuleSettings
 from streams.alerting.words import name, shortened
 from streams.fold.findings import KERNEL_KILLS, PodEnd
 from streams.fold.titles import oom_kills
-
-MAX_MEMBERS: Final = 1000
-"""Kills of one alert that are kept apart; the alert counts no further."""
 
 
 class Settings(RuleSettings):
     kills: Count
 
 
-def step(settings: Settings, state: Nothing, rows: Sequence[PodEnd], now: Now) -> tuple[Nothing, Sequence[Change]]:
+def changes(settings: Settings, row: PodEnd, now: Now) -> Iterator[Change]:
     """Each end of a container counts once, however often its row is updated."""
-    groups = {key: alert.group for key, alert in now.active.items()}
-    changes: list[Change] = []
-    for row in rows:
-        if row.cause != "oom_kill" or now.is_old(row.ts, settings):
-            continue
-        labels = _workload(row)
-        group = groups.get(key_of(labels), Group())
-        kill = f"{row.uid} {row.attempt} {row.container}"
-        if kill in group.members or len(group.members) >= MAX_MEMBERS:
-            continue
-        group = groups[key_of(labels)] = group.plus(kill, row.ts, under=f"{row.pod}/{row.container}")
-        changes.append(Happened(labels, *_words(row, group), until=row.ts, group=group, least_members=settings.kills))
-    return state, changes
+    if row.cause == "oom_kill" and not now.is_old(row.ts, settings):
+        yield Gathers(_workload(row), partial(_plus, row), partial(_words, row), row.ts, settings.kills)
+
+
+def _plus(row: PodEnd, group: Group) -> Group | None:
+    """The alert counts no further than the kills that are kept apart."""
+    kill = f"{row.uid} {row.attempt} {row.container}"
+    return group.plus_new(kill, row.ts, f"{row.pod}/{row.container}") if group.count < MAX_MEMBERS else None
 
 
 def _workload(row: PodEnd) -> dict[str, str]:
@@ -55,5 +48,5 @@ ALERT: Final = AlertDefinition(
     settings=Settings,
     needs=(Need("pods", "only the status of containers shows it: it cannot fire"),),
     node_rows=(PodEnd,),
-    step=step,
+    step=each_row(changes),
 )

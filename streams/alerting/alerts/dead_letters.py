@@ -1,12 +1,13 @@
 """DeadLetters: observations could not be decoded or made no sense."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
 from common.amounts import counted
 from ingest.model.records import DeadLetterRecord
 from streams.alerting.active import Group
-from streams.alerting.definition import AlertDefinition, Change, Happened, Nothing, Now
+from streams.alerting.definition import AlertDefinition, Change, Gathers, Now, each_row
 from streams.alerting.rule_settings import Count, RuleSettings
 from streams.alerting.words import name
 
@@ -15,19 +16,10 @@ class Settings(RuleSettings):
     letters: Count
 
 
-def step(
-    settings: Settings, state: Nothing, rows: Sequence[DeadLetterRecord], now: Now
-) -> tuple[Nothing, Sequence[Change]]:
+def changes(settings: Settings, record: DeadLetterRecord, _now: Now) -> Iterator[Change]:
     """One alert for all dead letters of a cluster; its words count those of its first minute."""
-    before = now.of({})
-    group = before.group if before else Group()
-    changes: list[Change] = []
-    for record in rows:
-        group = group.plus(record.error_type, record.ts)
-        changes.append(
-            Happened({}, *_words(record.cluster, group), until=record.ts, group=group, least_members=settings.letters)
-        )
-    return state, changes
+    grown = partial(Group.plus, member=record.error_type, at=record.ts)
+    yield Gathers({}, grown, partial(_words, record.cluster), record.ts, settings.letters)
 
 
 def _words(cluster: str, group: Group) -> tuple[str, str]:
@@ -40,5 +32,5 @@ def _words(cluster: str, group: Group) -> tuple[str, str]:
 
 
 ALERT: Final = AlertDefinition(
-    name="DeadLetters", settings=Settings, needs=(), cluster_rows=(DeadLetterRecord,), step=step
+    name="DeadLetters", settings=Settings, needs=(), cluster_rows=(DeadLetterRecord,), step=each_row(changes)
 )

@@ -42,7 +42,7 @@ def step(
             is_ours = row.verdict in {"persistent", "insufficient_freed"} and frees_too_little(
                 row.verdict, row.reason
             )
-            found = on_verdict(row, settings, now, is_ours=is_ours, summary=_summary)
+            found = [*on_verdict(row, settings, now, is_ours=is_ours, summary=_summary)]
             changes += found
             if row.verdict == "recovered" and now.of({"reason": row.reason}):
                 high = None  # usage does not keep active what has recovered

@@ -1,9 +1,9 @@
 """ImageGCInvalidCapacity: image GC cannot read the image file system, run after run (rules: invalid-capacity)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from typing import Final
 
-from streams.alerting.definition import AlertDefinition, Change, Happened, Need, Nothing, Now
+from streams.alerting.definition import AlertDefinition, Change, Happened, Need, Now, each_row
 from streams.alerting.image_gc import failing, on_verdict, times
 from streams.alerting.rule_settings import RuleSettings
 from streams.alerting.words import name
@@ -20,29 +20,27 @@ class Settings(RuleSettings):
     every_invalid_disk_capacity: bool
 
 
-def step(
-    settings: Settings, state: Nothing, rows: Sequence[ImageGc | NodeEvent], now: Now
-) -> tuple[Nothing, Sequence[Change]]:
-    changes: list[Change] = []
-    for row in rows:
-        if isinstance(row, ImageGc):
-            is_ours = row.verdict == "persistent" and not frees_too_little(row.verdict, row.reason)
-            changes += on_verdict(row, settings, now, is_ours=is_ours, summary=_summary)
-        elif settings.every_invalid_disk_capacity:
-            changes += _on_event(row, settings, now)
-    return state, changes
+def changes(settings: Settings, row: ImageGc | NodeEvent, now: Now) -> Iterator[Change]:
+    if isinstance(row, ImageGc):
+        is_ours = row.verdict == "persistent" and not frees_too_little(row.verdict, row.reason)
+        yield from on_verdict(row, settings, now, is_ours=is_ours, summary=_summary)
+    elif (
+        settings.every_invalid_disk_capacity
+        and row.reason == "InvalidDiskCapacity"
+        and row.occurrences
+        and not now.is_old(row.ts, settings)
+    ):
+        yield _once(row, now)
 
 
-def _on_event(row: NodeEvent, settings: Settings, now: Now) -> list[Change]:
-    """A single InvalidDiskCapacity; where a verdict raised the alert already, that keeps its words."""
-    if row.reason != "InvalidDiskCapacity" or not row.occurrences or now.is_old(row.ts, settings):
-        return []
+def _once(row: NodeEvent, now: Now) -> Happened:
+    """A verdict that raised the alert already keeps its words."""
     labels = {"reason": "invalid_capacity"}
     summary, description = f"Node {name(row.node)}: image GC failed once, {name(row.message)}", _OF_EVENTS
     before = now.of(labels)
     if before is not None and before.description != description:
         summary, description = before.summary, before.description
-    return [Happened(labels, summary, description, until=row.ts)]
+    return Happened(labels, summary, description, until=row.ts)
 
 
 def _summary(row: ImageGc) -> str:
@@ -54,6 +52,6 @@ ALERT: Final = AlertDefinition(
     settings=Settings,
     needs=(Need("events", "only events show it: it cannot fire"),),
     node_rows=(ImageGc, NodeEvent),
-    step=step,
+    step=each_row(changes),
     exhausts=frozenset({"ephemeral-storage", "inodes"}),
 )

@@ -1,21 +1,16 @@
 """ImageGCRestartLoop: the kubelet restarts again and again, and image GC fails at each start."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from typing import Final
 
-from streams.alerting.definition import AlertDefinition, Change, Need, Nothing, Now
+from streams.alerting.definition import AlertDefinition, Change, Need, Now, each_row
 from streams.alerting.image_gc import failing, on_verdict, times
 from streams.alerting.rule_settings import RuleSettings
 from streams.fold.findings import ImageGc
 
 
-def step(
-    settings: RuleSettings, state: Nothing, rows: Sequence[ImageGc], now: Now
-) -> tuple[Nothing, Sequence[Change]]:
-    changes: list[Change] = []
-    for row in rows:
-        changes += on_verdict(row, settings, now, is_ours=row.verdict == "restart_loop", summary=_summary)
-    return state, changes
+def changes(settings: RuleSettings, row: ImageGc, now: Now) -> Iterator[Change]:
+    return on_verdict(row, settings, now, is_ours=row.verdict == "restart_loop", summary=_summary)
 
 
 def _summary(row: ImageGc) -> str:
@@ -27,5 +22,5 @@ ALERT: Final = AlertDefinition(
     settings=RuleSettings,
     needs=(Need("events", "only events show it: it cannot fire"),),
     node_rows=(ImageGc,),
-    step=step,
+    step=each_row(changes),
 )

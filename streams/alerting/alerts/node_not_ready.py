@@ -1,10 +1,10 @@
 """NodeNotReady: a node is not ready, or its kubelet does not report."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import Final
 
-from streams.alerting.definition import AlertDefinition, Change, Ends, Holds, Need, Nothing, Now
+from streams.alerting.definition import AlertDefinition, Change, Ends, Holds, Need, Now, each_row
 from streams.alerting.rule_settings import RuleSettings
 from streams.alerting.words import name, sentence, timestamp
 from streams.fold.findings import NodeRow
@@ -23,15 +23,12 @@ _REFUSES: Final = (
 )
 
 
-def step(
-    settings: RuleSettings, state: Nothing, rows: Sequence[NodeRow], now: Now
-) -> tuple[Nothing, Sequence[Change]]:
-    return state, [_not_ready(row, settings, now) for row in rows if row.says_ready]
+def changes(settings: RuleSettings, row: NodeRow, now: Now) -> Iterator[Change]:
+    if row.says_ready:
+        yield Ends({}) if row.ready else _not_ready(settings, row, now)
 
 
-def _not_ready(row: NodeRow, settings: RuleSettings, now: Now) -> Change:
-    if row.ready:
-        return Ends({})
+def _not_ready(settings: RuleSettings, row: NodeRow, now: Now) -> Holds:
     since = row.ready_since or row.ts
     what, text = (f"{ready_unknown('it')},", _SILENT) if row.ready is None else ("not Ready", _REFUSES)
     said = ""
@@ -50,5 +47,5 @@ ALERT: Final = AlertDefinition(
     settings=RuleSettings,
     needs=(Need("nodes", "no condition is known: it cannot fire"),),
     node_rows=(NodeRow,),
-    step=step,
+    step=each_row(changes),
 )

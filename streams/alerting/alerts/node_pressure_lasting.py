@@ -1,10 +1,10 @@
 """NodePressureLasting: a pressure condition stays true, independent of its threshold."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import Final
 
-from streams.alerting.definition import AlertDefinition, Change, Ends, Holds, Need, Nothing, Now
+from streams.alerting.definition import AlertDefinition, Change, Ends, Holds, Need, Now, each_row
 from streams.alerting.rule_settings import RuleSettings
 from streams.alerting.words import EVICTION_ADVICE, name, timestamp
 from streams.fold.findings import PressureChange
@@ -18,24 +18,19 @@ _RESOURCES: Final = {
 """The scarce resource in words, and the resource whose advice applies."""
 
 
-def step(
-    settings: RuleSettings, state: Nothing, rows: Sequence[PressureChange], now: Now
-) -> tuple[Nothing, Sequence[Change]]:
-    return state, [_lasting(row, settings, now) for row in rows if row.condition in _RESOURCES]
-
-
-def _lasting(row: PressureChange, settings: RuleSettings, now: Now) -> Change:
+def changes(settings: RuleSettings, row: PressureChange, now: Now) -> Iterator[Change]:
     labels = {"condition": row.condition}
     if not row.status:
-        return Ends(labels)
-    short, resource = _RESOURCES[row.condition]
-    return Holds(
-        labels,
-        f"Node {name(row.node)}: {row.condition} since {timestamp(row.ts)}",
-        f"The node is short of {short} and does not recover by itself. {WHILE_UNDER_PRESSURE} "
-        f"{EVICTION_ADVICE[resource]}. See the room: leadsman query next_eviction.",
-        at_once=now.at - row.ts >= timedelta(seconds=settings.for_seconds),
-    )
+        yield Ends(labels)
+    elif row.condition in _RESOURCES:
+        short, resource = _RESOURCES[row.condition]
+        yield Holds(
+            labels,
+            f"Node {name(row.node)}: {row.condition} since {timestamp(row.ts)}",
+            f"The node is short of {short} and does not recover by itself. {WHILE_UNDER_PRESSURE} "
+            f"{EVICTION_ADVICE[resource]}. See the room: leadsman query next_eviction.",
+            at_once=now.at - row.ts >= timedelta(seconds=settings.for_seconds),
+        )
 
 
 ALERT: Final = AlertDefinition(
@@ -43,5 +38,5 @@ ALERT: Final = AlertDefinition(
     settings=RuleSettings,
     needs=(Need("nodes", "no condition is known: it cannot fire"),),
     node_rows=(PressureChange,),
-    step=step,
+    step=each_row(changes),
 )

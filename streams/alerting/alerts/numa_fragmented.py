@@ -1,10 +1,10 @@
 """NUMAFragmented: enough exclusive CPUs are free for a request, but no NUMA node has them together."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from typing import Final, Literal
 
 from common.amounts import counted
-from streams.alerting.definition import AlertDefinition, Change, Ends, Holds, Need, Nothing, Now
+from streams.alerting.definition import AlertDefinition, Change, Ends, Holds, Need, Now, each_row
 from streams.alerting.rule_settings import Count, RuleSettings
 from streams.alerting.words import numa_evidence, place
 from streams.fold.findings import NumaSkew
@@ -16,17 +16,14 @@ class Settings(RuleSettings):
     scopes: list[Literal["node", "cluster"]]
 
 
-def step(settings: Settings, state: Nothing, rows: Sequence[NumaSkew], _now: Now) -> tuple[Nothing, Sequence[Change]]:
-    return state, [_fragmented(row, settings) for row in rows]
-
-
-def _fragmented(row: NumaSkew, settings: Settings) -> Change:
+def changes(settings: Settings, row: NumaSkew, _now: Now) -> Iterator[Change]:
     labels = {"scope": row.scope}
     free, fit, request = row.free_cpus, row.largest_fit_cpus, settings.request_cpus
     is_looked_at = row.scope in settings.scopes and row.cpu_manager_policy != "none"
     if not is_looked_at or free is None or fit is None or not fit < request <= free:
-        return Ends(labels)
-    return Holds(
+        yield Ends(labels)
+        return
+    yield Holds(
         labels,
         f"{place(row.cluster, row.node)}: {free_cpus(free, fit)}",
         f"A pod that asks for {counted(request, 'exclusive CPU')} on one NUMA node fits nowhere, although enough are "
@@ -42,5 +39,5 @@ ALERT: Final = AlertDefinition(
     needs=(Need("numa", "no source reports its NUMA nodes: it cannot fire"),),
     node_rows=(NumaSkew,),
     cluster_rows=(NumaSkew,),
-    step=step,
+    step=each_row(changes),
 )

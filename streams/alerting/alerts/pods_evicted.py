@@ -1,19 +1,17 @@
 """PodsEvicted: running pods were evicted; one alert for each cause and resource, however many pods."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator
+from functools import partial
 from itertools import islice
 from typing import Final
 
-from streams.alerting.active import Group, key_of
-from streams.alerting.definition import AlertDefinition, Change, Happened, Need, Nothing, Now
+from streams.alerting.active import Group
+from streams.alerting.definition import AlertDefinition, Change, Gathers, Need, Now, each_row
 from streams.alerting.rule_settings import Count, RuleSettings
 from streams.alerting.words import EVICTION_ADVICE, SHOWN, name, shortened
 from streams.fold.findings import Eviction
 from streams.fold.titles import READ_MESSAGES, WORD_ALONE, for_own_limits, pods_evicted
 from streams.rules.eviction.shortage import UNKNOWN_CAUSE, WHY_UNKNOWN
-
-MAX_MEMBERS: Final = 1000
-"""Pods of one alert that are kept apart; of a larger storm, the rest are counted by row."""
 
 
 class Settings(RuleSettings):
@@ -21,22 +19,13 @@ class Settings(RuleSettings):
     pods_limit: Count
 
 
-def step(settings: Settings, state: Nothing, rows: Sequence[Eviction], now: Now) -> tuple[Nothing, Sequence[Change]]:
+def changes(settings: Settings, row: Eviction, now: Now) -> Iterator[Change]:
     """Count each pod once, even with several witnesses. A rejection at admission does not end a running pod."""
-    groups = {key: alert.group for key, alert in now.active.items()}
-    changes: list[Change] = []
-    for row in rows:
-        if row.cause == "admission":
-            continue
+    if row.cause != "admission" and not now.is_old(row.ts, settings):
         labels = {"cause": row.cause, "resource": row.resource or "unknown"}
-        group = groups.get(key_of(labels), Group())
-        pod = f"{row.namespace}/{row.pod} {row.uid}"
-        if now.is_old(row.ts, settings) or pod in group.members:
-            continue
-        group = groups[key_of(labels)] = group.plus(pod if len(group.members) < MAX_MEMBERS else "", row.ts)
+        pod = partial(Group.plus_new, member=f"{row.namespace}/{row.pod} {row.uid}", at=row.ts)
         least = settings.pods_limit if row.cause == "limit" else settings.pods_pressure
-        changes.append(Happened(labels, *_words(row, group), until=row.ts, group=group, least_members=least))
-    return state, changes
+        yield Gathers(labels, pod, partial(_words, row), row.ts, least)
 
 
 def _words(row: Eviction, group: Group) -> tuple[str, str]:
@@ -63,5 +52,5 @@ ALERT: Final = AlertDefinition(
         Need("events", "threshold and cause of an eviction can be missing", required=False),
     ),
     node_rows=(Eviction,),
-    step=step,
+    step=each_row(changes),
 )

@@ -1,12 +1,13 @@
 """PodsRejected: a kubelet rejects pods at admission; one alert for each reason, however many pods."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
 from ingest.model.records import RejectionRecord
 from ingest.resources.rejections import UNSEEN_BY_SCHEDULER
 from streams.alerting.active import Group, key_of
-from streams.alerting.definition import AlertDefinition, Change, Happened, Need, Nothing, Now, Recovered
+from streams.alerting.definition import AlertDefinition, Change, Gathers, Need, Now, Recovered, each_row
 from streams.alerting.rejections import (
     REMOVE_OR_CORDON,
     because,
@@ -28,44 +29,26 @@ class Settings(RuleSettings):
     pods: Count
 
 
-def step(
-    settings: Settings, state: Nothing, rows: Sequence[PodEnd | RejectionRecord], now: Now
-) -> tuple[Nothing, Sequence[Change]]:
+def changes(settings: Settings, row: PodEnd | RejectionRecord, now: Now) -> Iterator[Change]:
     """Count each pod once, even if several witnesses report it.
 
     Rejections for NUMA alignment are judged on the cluster's log, where a runaway workload on many nodes is one
     alert.
     """
-    groups = {key: alert.group for key, alert in now.active.items()}
-    changes: list[Change] = []
-    for row in rows:
-        if isinstance(row, PodEnd):
-            if row.cause != "admission" or row.reason in UNSEEN_BY_SCHEDULER:
-                continue
-            labels, node, at = {"reason": reason_of(row) or "unknown"}, row.node, row.ts
-        elif key_of(workload_labels(row)) in now.depended_on.get(_RUNAWAY, ()):
-            changes += _recovered(row, now)
-            continue
-        else:
-            labels, node, at = {"reason": row.reason, "node": row.target}, row.target, row.rejected_at
-        if now.is_old(at, settings):
-            continue
-        group = plus(groups.get(key_of(labels), Group()), row)
-        if group is not None:
-            groups[key_of(labels)] = group
-            words = _words(node, labels["reason"], group)
-            changes.append(Happened(labels, *words, until=at, group=group, least_members=settings.pods))
-    return state, changes
-
-
-def _recovered(row: RejectionRecord, now: Now) -> list[Change]:
-    """End the alert of a workload once its rejections on all nodes are part of its runaway."""
-    owner = owned_by(row.namespace, row.owner_kind, row.owner_name)
-    return [
-        Recovered({label: alert.labels[label] for label in ("reason", "node")})
-        for alert in now.active.values()
-        if alert.group.breakdown.keys() == {owner}
-    ]
+    if isinstance(row, PodEnd):
+        if row.cause != "admission" or row.reason in UNSEEN_BY_SCHEDULER:
+            return
+        labels, node, at = {"reason": reason_of(row) or "unknown"}, row.node, row.ts
+    elif key_of(workload_labels(row)) in now.depended_on.get(_RUNAWAY, ()):
+        owner = owned_by(row.namespace, row.owner_kind, row.owner_name)
+        for alert in now.active.values():  # of this workload alone: they are part of its runaway
+            if alert.group.breakdown.keys() == {owner}:
+                yield Recovered({label: alert.labels[label] for label in ("reason", "node")})
+        return
+    else:
+        labels, node, at = {"reason": row.reason, "node": row.target}, row.target, row.rejected_at
+    if not now.is_old(at, settings):
+        yield Gathers(labels, partial(plus, row), partial(_words, node, labels["reason"]), at, settings.pods)
 
 
 def _words(node: str, reason: str, group: Group) -> tuple[str, str]:
@@ -85,6 +68,6 @@ ALERT: Final = AlertDefinition(
     ),
     node_rows=(PodEnd,),
     cluster_rows=(RejectionRecord,),
-    step=step,
+    step=each_row(changes),
     depends_on=(_RUNAWAY,),
 )

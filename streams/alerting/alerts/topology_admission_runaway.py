@@ -1,48 +1,34 @@
 """TopologyAdmissionRunaway: a controller creates pod after pod that Topology Managers reject, on any nodes."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
 from common.amounts import counted
 from common.durations import in_words
 from ingest.model.records import RejectionRecord
-from streams.alerting.active import Group, key_of
-from streams.alerting.definition import AlertDefinition, Change, Happened, Need, Nothing, Now
-from streams.alerting.rejections import MAX_MEMBERS, because, fewer, owned_by, workload_labels
+from streams.alerting.active import Group
+from streams.alerting.definition import AlertDefinition, Change, Gathers, Need, Now, each_row
+from streams.alerting.rejections import because, fewer, owned_by, workload_labels
 from streams.alerting.rule_settings import Count, RuleSettings
-from streams.alerting.words import name, pods, shortened
+from streams.alerting.words import name, shortened
 
 
 class Settings(RuleSettings):
     rejections: Count
 
 
-def step(
-    settings: Settings, state: Nothing, rows: Sequence[RejectionRecord], now: Now
-) -> tuple[Nothing, Sequence[Change]]:
+def changes(settings: Settings, row: RejectionRecord, now: Now) -> Iterator[Change]:
     """Count each pod once. A pod that nothing recreates cannot run away. The words count the first minute."""
-    groups = {key: alert.group for key, alert in now.active.items()}
-    changes: list[Change] = []
-    for row in rows:
-        labels, member = workload_labels(row), f"{row.uid} {row.target}"
-        group = groups.get(key_of(labels), Group())
-        if not row.owner_name or now.is_old(row.rejected_at, settings) or member in group.members:
-            continue
-        group = group.plus(
-            member if len(group.members) < MAX_MEMBERS else "", row.rejected_at, under=row.target or "unknown"
-        )
-        groups[key_of(labels)] = group
-        changes.append(
-            Happened(
-                labels, *_words(row, group), until=row.rejected_at, group=group, least_members=settings.rejections
-            )
-        )
-    return state, changes
+    if row.owner_name and not now.is_old(row.rejected_at, settings):
+        pod, node = f"{row.uid} {row.target}", row.target or "unknown"
+        grown = partial(Group.plus_new, member=pod, at=row.rejected_at, under=node)
+        yield Gathers(workload_labels(row), grown, partial(_words, row), row.rejected_at, settings.rejections)
 
 
 def _words(row: RejectionRecord, group: Group) -> tuple[str, str]:
     who = owned_by(row.namespace, row.owner_kind, row.owner_name)
-    often = pods(group.count) + (f" within {in_words(group.seconds)}" if group.count > 1 else "")
+    often = counted(group.count, "pod") + (f" within {in_words(group.seconds)}" if group.count > 1 else "")
     most = sorted(group.breakdown.items(), key=lambda each: (-each[1], each[0]))
     where = f"node {name(most[0][0])}" if len(most) == 1 else counted(len(most), "node")
     rejected = shortened((f"{name(node)} ({number})" for node, number in most), ", ")
@@ -60,5 +46,5 @@ ALERT: Final = AlertDefinition(
     settings=Settings,
     needs=(Need("pods", "the creator of the pods is unknown: it cannot fire"),),
     cluster_rows=(RejectionRecord,),
-    step=step,
+    step=each_row(changes),
 )

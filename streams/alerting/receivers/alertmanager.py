@@ -57,7 +57,6 @@ class Alertmanager:
             await self.poster.post(
                 "/api/v2/alerts",
                 msgspec.json.encode([self._posted(received.alert) for received in batch]),
-                _headers,
                 refusals=2 if is_alone else 1,
                 deadline_seconds=deadline_seconds,
             )
@@ -89,10 +88,6 @@ class Alertmanager:
     @staticmethod
     def _mark(received: Received) -> tuple[str, str]:
         return received.alert.fingerprint, received.identity
-
-
-def _headers() -> dict[str, str]:
-    return {"Content-Type": "application/json"}
 
 
 def _in_pieces(every: Iterable[Received]) -> Iterator[list[Received]]:

@@ -4,21 +4,19 @@
 
 import hashlib
 import re
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final, TypeAlias
 from urllib.parse import urlsplit
 
 from common.errors import FilesUnusable, WrongUsage
 from common.private import check_secret
 from common.telemetry import Figure, Values, registered
 from common.text import plain
-from streams.alerting.receivers.alert_states import AlertStates, Received
 from streams.alerting.receivers.alertmanager import Alertmanager
 from streams.alerting.receivers.pagerduty import pagerduty, teams
-from streams.alerting.receivers.posting import Poster
-from streams.alerting.receivers.pushing import NOWHERE, Addresses, slack, stdout, webhook
+from streams.alerting.receivers.pushing import NOWHERE, Addresses, Pushed, slack, stdout, webhook
 from streams.alerting.receivers.slack_channel import CHANNEL, SlackChannel
 from streams.alerting.settings import PAGERDUTY, SLACK
 from streams.kafka.messages.alerts import AlertMessage
@@ -40,30 +38,7 @@ class BadReceiver(WrongUsage):
     """A text names no receiver; the message lists what is allowed and repeats no address: it can be a secret."""
 
 
-class Receiver(Protocol):
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def poster(self) -> Poster | None:
-        """Counts what became of its messages; None for one that always takes them."""
-
-    @property
-    def resend_seconds(self) -> float | None:
-        """Seconds between repeats of all alerts' state without news; None for never."""
-
-    @property
-    def parked(self) -> Collection[str]:
-        """Fingerprints of the alerts that it has not taken."""
-
-    def park(self, received: Received) -> None:
-        """Try this one in the next rounds: an earlier process had parked it."""
-
-    async def deliver(self, news: Sequence[Received], states: AlertStates) -> None:
-        """Return when it has taken, refused for good or parked everything. `standing` is the state after the news."""
-        ...
-
-    def close(self) -> Awaitable[None]: ...
+Receiver: TypeAlias = Alertmanager | Pushed
 
 
 def reported(receiver: Receiver, source: Callable[[], str]) -> AbstractContextManager[None]:

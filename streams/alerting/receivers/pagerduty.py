@@ -1,14 +1,13 @@
 """PagerDuty, Events API v2, and Microsoft Teams."""
 
+from functools import partial
 from typing import Any, Final
-
-import msgspec
 
 from common.clock import SYSTEM, Clock
 from common.text import plain
 from streams.alerting.receivers.alert_states import Received, time_text
 from streams.alerting.receivers.posting import Poster
-from streams.alerting.receivers.pushing import Pushed, status_of
+from streams.alerting.receivers.pushing import Pushed, of_json, status_of
 from streams.alerting.settings import PAGERDUTY
 
 _SUMMARY: Final = 1024
@@ -19,13 +18,7 @@ _DESCRIPTION: Final = 8000
 
 def pagerduty(routing_key: str, url: str = PAGERDUTY, clock: Clock = SYSTEM) -> Pushed:
     """An event for each change, to the integration that has this key; one that comes twice changes nothing."""
-    poster = Poster("pagerduty", url, clock, routing_key)
-
-    async def send(received: Received, deadline_seconds: float) -> None:
-        body = msgspec.json.encode(event(routing_key, received))
-        await poster.post("", body, lambda: {"Content-Type": "application/json"}, deadline_seconds=deadline_seconds)
-
-    return Pushed(send, poster)
+    return of_json(Poster("pagerduty", url, clock, routing_key), partial(event, routing_key))
 
 
 def event(routing_key: str, received: Received) -> dict[str, Any]:
@@ -70,13 +63,7 @@ _COLORS: Final = {"critical": "attention", "warning": "warning"}
 
 def teams(url: str, clock: Clock = SYSTEM) -> Pushed:
     """A message for each change. Teams does not know a message again: after a crash one may come twice."""
-    poster = Poster("teams", url, clock)
-
-    async def send(received: Received, deadline_seconds: float) -> None:
-        body = msgspec.json.encode(message(received))
-        await poster.post("", body, lambda: {"Content-Type": "application/json"}, deadline_seconds=deadline_seconds)
-
-    return Pushed(send, poster)
+    return of_json(Poster("teams", url, clock), message)
 
 
 def message(received: Received) -> dict[str, Any]:

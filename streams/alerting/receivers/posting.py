@@ -31,6 +31,7 @@ _READ: Final = 4096
 """Bytes of an answer that are read."""
 _WORD: Final = re.compile(r"[\w~-]{6,}")
 _REDACTED: Final = "[redacted]"
+OF_JSON: Final = {"Content-Type": "application/json"}
 log = structlog.get_logger(__name__)
 
 
@@ -89,7 +90,7 @@ class Poster:
         self,
         path: str,
         body: bytes,
-        headers: Callable[[], Mapping[str, str]],
+        headers: Callable[[], Mapping[str, str]] = lambda: OF_JSON,
         *,
         refusals: int = REFUSALS,
         deadline_seconds: float = DEADLINE_SECONDS,

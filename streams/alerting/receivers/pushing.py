@@ -16,7 +16,15 @@ from common.tasks import together
 from common.text import plain
 from streams.alerting.holding import UNKNOWN
 from streams.alerting.receivers.alert_states import MOST, AlertStates, Received, time_text
-from streams.alerting.receivers.posting import DEADLINE_SECONDS, Failed, Poster, Refused, log_parked, log_refused
+from streams.alerting.receivers.posting import (
+    DEADLINE_SECONDS,
+    OF_JSON,
+    Failed,
+    Poster,
+    Refused,
+    log_parked,
+    log_refused,
+)
 from streams.kafka.messages.alerts import AlertMessage
 
 AT_ONCE: Final = 8
@@ -48,13 +56,16 @@ class Pushed:
 
     @property
     def resend_seconds(self) -> float | None:
+        """Return the seconds between repeats of all alerts' state without news; None for never."""
         return ROUND_SECONDS if self._parked else None
 
     @property
     def parked(self) -> Collection[str]:
+        """Return the fingerprints of the alerts that its receiver has not taken."""
         return self._parked.keys()
 
     def park(self, received: Received) -> None:
+        """Try this one in the next rounds: an earlier process had parked it."""
         self._parked[received.alert.fingerprint] = (received,)
 
     async def close(self) -> None:
@@ -99,6 +110,15 @@ class Pushed:
         return DEADLINE_SECONDS if len(self._parked) + AT_ONCE <= MOST else math.inf
 
 
+def of_json(poster: Poster, message: Callable[[Received], object]) -> Pushed:
+    """POST of the JSON of a message."""
+
+    async def send(received: Received, deadline_seconds: float) -> None:
+        await poster.post("", msgspec.json.encode(message(received)), deadline_seconds=deadline_seconds)
+
+    return Pushed(send, poster)
+
+
 def webhook(url: str, secret: str | None, clock: Clock = SYSTEM) -> Pushed:
     """POST of the message as it is in the topic, with `Idempotency-Key` and, where there is a secret, a signature."""
     poster = Poster("webhook", url, clock)
@@ -107,7 +127,7 @@ def webhook(url: str, secret: str | None, clock: Clock = SYSTEM) -> Pushed:
         body = msgspec.json.encode(received.alert)
 
         def headers() -> dict[str, str]:
-            found = {"Content-Type": "application/json", "Idempotency-Key": received.identity}
+            found = OF_JSON | {"Idempotency-Key": received.identity}
             return found | ({SIGNATURE: signature(secret, body, int(clock.now().timestamp()))} if secret else {})
 
         await poster.post("", body, headers, deadline_seconds=deadline_seconds)
@@ -146,7 +166,7 @@ def slack(
     async def send(received: Received, deadline_seconds: float) -> None:
         known = await more(received.alert) if more else ""
         body = msgspec.json.encode(slack_message(received, link(received.alert), known))
-        await poster.post("", body, lambda: {"Content-Type": "application/json"}, deadline_seconds=deadline_seconds)
+        await poster.post("", body, deadline_seconds=deadline_seconds)
 
     return Pushed(send, poster)
 

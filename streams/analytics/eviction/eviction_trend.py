@@ -191,9 +191,7 @@ def _row(
     soft_earliest, soft_likely, soft_latest = forecast(followed.course, line, available, soft) or _NEVER
     hard_earliest, hard_likely, hard_latest = forecast(followed.course, line, available, hard) or _NEVER
     return EvictionSignal(
-        cluster=record.cluster,
-        ts=record.ts,
-        node=record.node,
+        *record.row_key,
         signal=signal,
         available=available,
         capacity=capacity,

@@ -7,7 +7,7 @@ dates an eviction, and has its text only where the kubelet is verbose: any other
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -244,7 +244,7 @@ def _bare(state: State, record: Record, witness: _Witness, story: Eviction) -> t
     when = agreed(_when(story), witness.when or _until(record))
     if when == _when(story):
         return state, ()
-    row, owner = _dated(story, when, record), witness.uid or f"{witness.namespace}/{witness.pod}"
+    row, owner = story._replace(**_dates(when, record)), witness.uid or f"{witness.namespace}/{witness.pod}"
     return msgspec.structs.replace(state, stories=put(state.stories, owner, row, MAX_STORIES)), (row,)
 
 
@@ -256,15 +256,15 @@ def _until(record: Record) -> When:
     return When(record.ts, is_known=False, latest=record.ts)
 
 
-def _dated(row: Eviction, when: When, record: Record) -> Eviction:
-    return row._replace(
-        ts=when.at,
-        found_late=not when.is_known or record.ts - when.at > FOUND_LATE,
-        time_known=when.is_known,
-        earliest=when.earliest,
-        latest=when.latest,
-        updated_at=record.ts,
-    )
+def _dates(when: When, record: Record) -> dict[str, Any]:
+    return {
+        "ts": when.at,
+        "found_late": not when.is_known or record.ts - when.at > FOUND_LATE,
+        "time_known": when.is_known,
+        "earliest": when.earliest,
+        "latest": when.latest,
+        "updated_at": record.ts,
+    }
 
 
 def _cause(parsed: EvictionMessage | UnexplainedEviction) -> str:
@@ -285,7 +285,6 @@ def _new(
     when = witness.when or _until(record)
     row = Eviction(
         cluster=record.cluster,
-        ts=when.at,
         node=record.node,
         namespace=witness.namespace,
         pod=witness.pod,
@@ -303,13 +302,8 @@ def _new(
         pods_usage_ratio=None,
         evidence=witness.kind,
         message=witness.text,
-        updated_at=record.ts,
-        found_late=False,
-        time_known=False,
-        earliest=None,
-        latest=None,
+        **_dates(when, record),
     )
-    row = _dated(row, when, record)
     match parsed:
         case LimitEviction(limit=limit):
             return row._replace(threshold=limit)

@@ -1,7 +1,7 @@
 """The rank that an eviction was to have: its order over the last sample before it (rules: eviction-order)."""
 
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import chain
 from operator import attrgetter
@@ -107,7 +107,7 @@ def predicted(
     signal = _signal(row, sample, effective_thresholds(config, kubelet_version, layout).by_signal)
     if signal is None:
         return row
-    pods = ranked_pods(sample)
+    pods = [*ranked_pods(sample)]
     usages = [signal_use(signal, layout, pod).usage for pod in pods]
     mine = next((u for u, pod in zip(usages, pods, strict=True) if pod.uid == row.uid), None)
     witnessed = sum(each.usage for each in reported.offenders)
@@ -172,23 +172,13 @@ def _signal(row: Eviction, sample: Sample, thresholds: Mapping[str, SignalThresh
     return named or (candidates[0] if candidates else None)
 
 
-def ranked_pods(sample: Sample) -> list[RankedPod]:
+def ranked_pods(sample: Sample) -> Iterator[RankedPod]:
     """The pods that were known at a sample, with what it measured of them."""
     usages = dict(zip(sample.uids, _usages(sample), strict=True))
-    ranked = []
     for uid, specs in sample.pods.items():
-        pod = RankedPod(
-            specs.namespace,
-            specs.name,
-            uid,
-            specs.priority,
-            specs.memory_request_bytes,
-            specs.ephemeral_request_bytes,
-            has_stats=False,
-            critical=specs.critical,
-        )
-        ranked.append(_with_stats(pod, usages[uid]) if uid in usages else pod)
-    return ranked
+        asks = specs.priority, specs.memory_request_bytes, specs.ephemeral_request_bytes
+        pod = RankedPod(specs.namespace, specs.name, uid, *asks, has_stats=False, critical=specs.critical)
+        yield _with_stats(pod, usages[uid]) if uid in usages else pod
 
 
 def _usages(sample: Sample) -> list[tuple[int, ...]]:

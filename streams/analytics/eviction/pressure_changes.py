@@ -5,7 +5,7 @@ rows follow from all facts together, in any order. The "no pressure" trio that e
 recovery (rules: eviction-messages): its rows are marked.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -127,8 +127,7 @@ def _rows(state: State, record: Record) -> list[PressureChange]:
 
 def _of_one(
     condition: str, facts: Sequence[Fact], starts: Sequence[datetime], record: Record
-) -> list[PressureChange]:
-    rows: list[PressureChange] = []
+) -> Iterator[PressureChange]:
     now: bool | None = None
     since: datetime | None = None
     for fact in facts:
@@ -137,7 +136,7 @@ def _of_one(
             # it was so already, or a first absence of pressure
             now, since = (fact.status, fact.at) if now is None else (now, since)
             continue
-        row = PressureChange(
+        yield PressureChange(
             cluster=record.cluster,
             ts=fact.at,
             node=record.node,
@@ -149,10 +148,8 @@ def _of_one(
             time_known=fact.is_known,
             updated_at=record.ts,
         )
-        rows.append(row)
         if is_change or (now is None and fact.evidence == "both"):
             now, since = fact.status, fact.at
-    return rows
 
 
 REDUCER: Final = Reducer(

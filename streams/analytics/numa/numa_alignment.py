@@ -1,7 +1,6 @@
 """Alignment of containers' memory, huge pages, devices and caches with their CPUs: table `numa_alignment`."""
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Final, TypeAlias
 
 import msgspec
@@ -54,9 +53,8 @@ def step(state: State, record: _Taken) -> tuple[State, Sequence[Output]]:
 def _concluded(state: State, record: _Taken) -> tuple[State, list[Output]]:
     layout = Layout(state.numa_of, state.distances, [*map(parse_cpuset, state.caches)])
     exclusive = names_exclusive_cpus(state.version)
-    key = (record.cluster, record.ts, record.node)
     found = {
-        f"{pod.namespace}/{pod.name}/{each.name}": _row(key, pod, each.name, aligned)
+        f"{pod.namespace}/{pod.name}/{each.name}": _row(record, pod.namespace, pod.name, each.name, aligned)
         for pod in state.pods
         for each in pod.containers
         if (aligned := alignment(each, layout, exclusive=exclusive)) is not None
@@ -75,45 +73,13 @@ def _differs(row: NumaAlignment, last: NumaAlignment | None) -> bool:
     return last is None or row != last._replace(ts=row.ts)
 
 
-def _row(key: tuple[str, datetime, str], pod: PodResources, container: str, found: Alignment) -> NumaAlignment:
-    cluster, ts, node = key
-    return NumaAlignment(
-        cluster=cluster,
-        ts=ts,
-        node=node,
-        namespace=pod.namespace,
-        pod=pod.name,
-        container=container,
-        cpu_numa_nodes=list(found.cpus),
-        memory_numa_nodes=list(found.memory),
-        hugepages_numa_nodes=list(found.hugepages),
-        device_numa_nodes=list(found.devices),
-        devices=list(found.stray),
-        l3_caches=found.l3_caches,
-        aligned=found.aligned,
-        distance=found.distance,
-        explanation=found.explanation,
-    )
+def _row(record: _Taken, namespace: str, pod: str, container: str, found: Alignment) -> NumaAlignment:
+    return NumaAlignment(record.cluster, record.ts, record.node, namespace, pod, container, *found)
 
 
 def _gone(row: NumaAlignment, record: _Taken) -> NumaAlignment:
-    return NumaAlignment(
-        row.cluster,
-        record.ts,
-        row.node,
-        row.namespace,
-        row.pod,
-        row.container,
-        [],
-        [],
-        [],
-        [],
-        [],
-        None,
-        None,
-        None,
-        "gone",
-    )
+    nothing = Alignment([], [], [], [], [], None, None, None, "gone")
+    return _row(record, row.namespace, row.pod, row.container, nothing)
 
 
 REDUCER: Final = Reducer(

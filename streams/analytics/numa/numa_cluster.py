@@ -9,6 +9,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from functools import partial
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 import msgspec
@@ -52,11 +53,7 @@ def skew_row(cluster: str, bucket: datetime, nodes: Iterable[Entry]) -> NumaSkew
         ts=bucket,
         scope="cluster",
         node="",
-        skew_ratio=total and total.skew_ratio,
-        mean_absolute_deviation=total and total.mean_absolute_deviation,
-        free_cpus=total and total.free_cpus,
-        largest_fit_cpus=total and total.largest_fit_cpus,
-        stranded_cpus=total and total.stranded_cpus,
+        **(total._asdict() if total else dict.fromkeys(rule.Skew._fields)),
         exclusive_cpus=sum(each.exclusive for each in entries),
         allocatable_cpus=sum(each.allocatable for each in entries),
         spanning_pods=sum(each.spanning for each in entries),
@@ -122,6 +119,7 @@ def _names(group: rule.AgeGroup) -> str:
     return f"{shown} and {more} more" if more > 0 else shown
 
 
+_TS: Final = attrgetter("ts")
 BUCKET: Final = timedelta(minutes=1)
 REMEMBERED: Final = timedelta(days=1)
 SMALL_CLUSTER: Final = 100
@@ -192,7 +190,7 @@ def expire(state: State, watermark: datetime, *, group_gap: timedelta = GROUP_GA
 def _summed(state: State, record: NodeNumaRecord, group_gap: timedelta) -> tuple[State, list[Output]]:
     """The record in the history of its node, and the rows of the minutes that it changes."""
     known = state.history.get(record.target, ())
-    place = bisect_right(known, record.ts, key=_ts)
+    place = bisect_right(known, record.ts, key=_TS)
     entries = (*known[:place], _entry(record), *known[place:])
     bucket = record.ts.replace(second=0, microsecond=0)
     at = bisect_left(state.buckets, bucket)
@@ -233,7 +231,7 @@ def _pods(state: State) -> int:
 def _without_older(state: State, oldest: datetime) -> State:
     history = {}
     for node, entries in state.history.items():
-        kept = entries[max(0, bisect_right(entries, oldest, key=_ts) - 1) :]
+        kept = entries[max(0, bisect_right(entries, oldest, key=_TS) - 1) :]
         if len(kept) > 1 or not kept[0].gone:
             history[node] = kept
     buckets = state.buckets[bisect_left(state.buckets, oldest) :]
@@ -262,10 +260,6 @@ def _entry(record: NodeNumaRecord) -> Entry:
     )
 
 
-def _ts(entry: Entry) -> datetime:
-    return entry.ts
-
-
 def _rows(state: State, bucket: datetime, group_gap: timedelta) -> list[Output]:
     """Always both rows, also of no node: one that was written before all was known has to be replaced."""
     end = bucket + BUCKET
@@ -282,7 +276,7 @@ def _rows(state: State, bucket: datetime, group_gap: timedelta) -> list[Output]:
 
 
 def _last_before(entries: Sequence[Entry], end: datetime) -> Entry | None:
-    place = bisect_left(entries, end, key=_ts)
+    place = bisect_left(entries, end, key=_TS)
     return entries[place - 1] if place else None
 
 

@@ -9,6 +9,7 @@ once, but in `numa_allocations` and `numa_pods` only after a minute, because a b
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
+from operator import attrgetter
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -114,7 +115,7 @@ def _allocations(
 
 
 def _pods(state: State, ts: datetime, of_pods: Account | None) -> tuple[State, list[Output]]:
-    pods, rows = _updated(state.shown.pods, numa_rows.pod_rows(state, ts, of_pods), _pod_key)
+    pods, rows = _updated(state.shown.pods, numa_rows.pod_rows(state, ts, of_pods), numa_rows.pod_key)
     return _with_shown(state, pods=pods), [*rows]
 
 
@@ -133,7 +134,7 @@ def _summary(state: State, ts: datetime, now: NodeNumaRecord | None) -> tuple[St
         if _places_differently(now, last):
             has_gangs = "gang" in whatif or any(claim.group for claim in now.claims)
             placed = whatif_rows(state.cluster, ts, state.node, [now], has_gangs=has_gangs)
-            whatif, changed = _updated(whatif, placed, _strategy)
+            whatif, changed = _updated(whatif, placed, attrgetter("strategy"))
             rows += changed
         rows.append(now)
     return _with_shown(state, summary=now, whatif=whatif), rows
@@ -191,14 +192,6 @@ def _places_differently(summary: NodeNumaRecord, last: NodeNumaRecord | None) ->
 
 def _allocation_key(row: NumaAllocation) -> str:
     return str(row.numa_node)
-
-
-def _pod_key(row: NumaPod) -> str:
-    return f"{row.namespace}/{row.pod}/{row.uid}/{row.container}"
-
-
-def _strategy(row: NumaWhatif) -> str:
-    return row.strategy
 
 
 def _resource_key(row: NumaResource) -> str:

@@ -1,10 +1,11 @@
 """The rows that `numa_skew` concludes from a node's state and the account that it believes, and disagreements."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
 import msgspec
+from msgspec.structs import astuple
 
 from common.durations import in_words
 from ingest.model.cpuset import format_cpuset
@@ -23,7 +24,7 @@ from streams.fold.findings import NumaAllocation, NumaDisagreement, NumaPod, Num
 from streams.fold.reducer import Output
 from streams.rules.numa.memory_manager import without_pods
 from streams.rules.numa.resolve import WHOLE_NODE, Account, ordered_accounts, witnesses
-from streams.rules.numa.skew import NumaNumbers, skew
+from streams.rules.numa.skew import NumaNumbers, Skew, skew
 from streams.rules.numa.sources import CRANE, GAUGE, POD_SPEC, TOTAL, Holder, NumaView, stale_gauges
 from streams.rules.numa.topology import NumaNode
 
@@ -46,9 +47,9 @@ def allocation_rows(state: State, ts: datetime, best: Account, accounts: Sequenc
 
 def pod_rows(state: State, ts: datetime, best: Account | None) -> list[NumaPod]:
     """One row a container that holds CPUs, by the best account that knows pods, and one for each that let go."""
-    rows = [] if best is None else _held(state, ts, best)
-    now = {_pod_key(row) for row in rows}
-    gone = [row for row in state.shown.pods.values() if row.cpus and _pod_key(row) not in now]
+    rows = [] if best is None else [*_held(state, ts, best)]
+    now = {pod_key(row) for row in rows}
+    gone = [row for key, row in state.shown.pods.items() if row.cpus and key not in now]
     return rows + [row._replace(ts=ts, cpus=0, cpuset="", numa_nodes=[], aligned=None) for row in gone]
 
 
@@ -61,11 +62,7 @@ def skew_row(state: State, ts: datetime, best: Account, spanning_pods: int) -> N
         ts=ts,
         scope="node",
         node=state.node,
-        skew_ratio=total and total.skew_ratio,
-        mean_absolute_deviation=total and total.mean_absolute_deviation,
-        free_cpus=total.free_cpus if total else whole and whole.free_cpus,
-        largest_fit_cpus=total and total.largest_fit_cpus,
-        stranded_cpus=total and total.stranded_cpus,
+        **(total._asdict() if total else dict.fromkeys(Skew._fields) | {"free_cpus": whole and whole.free_cpus}),
         exclusive_cpus=best.exclusive_cpus,
         allocatable_cpus=sum(allocatable) if len(allocatable) == len(best.numbers) else None,
         spanning_pods=spanning_pods,
@@ -110,7 +107,7 @@ def stale_gauge_rows(record: Record, state: State) -> list[NumaDisagreement]:
     view = state.gauges
     if view is None or not view.quirk:
         return []
-    key = (record.cluster, record.ts, record.node)
+    key = record.row_key
     stale = stale_gauges(view, state.metrics)
     if any(zone.exclusive_cpus is None for zone in view.zones):
         shown = sum(int(metric.value) for metric in state.metrics if metric.name == GAUGE)
@@ -151,19 +148,18 @@ def _allocation(
     )
 
 
-def _held(state: State, ts: datetime, best: Account) -> list[NumaPod]:
+def _held(state: State, ts: datetime, best: Account) -> Iterator[NumaPod]:
     source, fidelity = best.view.source, best.fidelity
     if best.view.fidelity == "exact":
-        return [_holder_row(state, ts, best, holder) for holder in best.view.holders]
-    rows = []
+        yield from (_holder_row(state, ts, best, holder) for holder in best.view.holders)
+        return
     for uid, pod in sorted(state.pods.items()):
         numa_nodes = sorted(pod.crane_cpus) if source == CRANE else []
         cpus = pod.cpus_by(source)
         if cpus and pod.is_active:
             aligned = len(numa_nodes) == 1 if numa_nodes else None
             key = (state.cluster, ts, state.node, pod.namespace, pod.pod, uid, "")
-            rows.append(NumaPod(*key, cpus, "", numa_nodes, aligned, source, fidelity))
-    return rows
+            yield NumaPod(*key, cpus, "", numa_nodes, aligned, source, fidelity)
 
 
 def _holder_row(state: State, ts: datetime, best: Account, holder: Holder) -> NumaPod:
@@ -186,8 +182,8 @@ def _holder_row(state: State, ts: datetime, best: Account, holder: Holder) -> Nu
     )
 
 
-def _pod_key(row: NumaPod) -> tuple[str, str, str, str]:
-    return (row.namespace, row.pod, row.uid, row.container)
+def pod_key(row: NumaPod) -> str:
+    return f"{row.namespace}/{row.pod}/{row.uid}/{row.container}"
 
 
 def summary_record(
@@ -233,20 +229,16 @@ def _claims(state: State, best: Account | None) -> list[NumaClaim]:
         return []
     if best.view.fidelity != "exact":
         counts = {uid: pod.cpus_by(best.view.source) for uid, pod in state.pods.items() if pod.is_active}
-        return sorted((_claim(state, uid, (cpus,)) for uid, cpus in counts.items() if cpus), key=_arrival)
+        return sorted((_claim(state, uid, (cpus,)) for uid, cpus in counts.items() if cpus), key=astuple)
     held: dict[str, list[frozenset[int]]] = {}
     for holder in best.view.holders:
         held.setdefault(holder.uid or f"{holder.namespace}/{holder.pod}", []).append(holder.cpus)
-    return sorted((_claim(state, uid, _distinct(sets)) for uid, sets in held.items()), key=_arrival)
+    return sorted((_claim(state, uid, _distinct(sets)) for uid, sets in held.items()), key=astuple)
 
 
 def _claim(state: State, uid: str, cpus: tuple[int, ...]) -> NumaClaim:
     pod = state.pods.get(uid)
     return NumaClaim(pod.arrived_at if pod else UNKNOWN_ARRIVAL, uid, cpus, pod.group if pod else "")
-
-
-def _arrival(claim: NumaClaim) -> tuple[datetime, str]:
-    return (claim.arrived_at, claim.uid)
 
 
 def _distinct(sets: Iterable[frozenset[int]]) -> tuple[int, ...]:

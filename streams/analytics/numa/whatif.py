@@ -4,10 +4,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
-from ingest.model.machine import NumaBin
 from ingest.model.records import NodeNumaRecord
 from streams.fold.findings import NumaWhatif
-from streams.rules.numa.placement import STRATEGIES, Bin, Claim, NodeBins, Placed, place
+from streams.rules.numa.placement import STRATEGIES, NodeBins, Placed, place
 from streams.rules.numa.skew import NumaNumbers, Skew, cluster_skew, skew
 
 _NOTHING: Final = Skew(0.0, 0.0, 0, 0, 0)
@@ -17,8 +16,8 @@ def whatif_rows(
     cluster: str, ts: datetime, node: str, nodes: Sequence[NodeNumaRecord], *, has_gangs: bool
 ) -> list[NumaWhatif]:
     """Return a row for each strategy, of the `node` or the cluster; `gang` only if a pod has, or had, a pod group."""
-    shapes = [NodeBins(each.target, tuple(map(_bin, each.bins)), each.single_numa) for each in nodes]
-    claims = [Claim(claim.arrived_at, claim.uid, claim.cpus, claim.group) for each in nodes for claim in each.claims]
+    shapes = [NodeBins(each.target, each.bins, each.single_numa) for each in nodes]
+    claims = [claim for each in nodes for claim in each.claims]
     rows = []
     for strategy in (each for each in STRATEGIES if has_gangs or each != "gang"):
         placed = place(shapes, claims, strategy)
@@ -55,7 +54,3 @@ def _over_nodes(numbers: Mapping[str, Sequence[NumaNumbers]]) -> Skew | None:
             for of_node in numbers.values()
         ]
     )
-
-
-def _bin(each: NumaBin) -> Bin:
-    return Bin(each.numa_node, each.whole_cores, each.loose_cpus, each.threads_per_core)

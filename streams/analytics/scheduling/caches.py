@@ -9,10 +9,10 @@ from msgspec.structs import replace
 
 from ingest.model.records import SchedulerCacheRecord
 from streams.analytics.scheduling.cluster_nodes import State, WholeCache, existing_for, existing_within
-from streams.analytics.scheduling.verdicts import RETRIED, YOUNG, cluster_of
+from streams.analytics.scheduling.verdicts import RETRIED, YOUNG, cluster_of, spot
 from streams.fold.findings import SchedulerBlindSpot, SchedulingQueue
 from streams.fold.reducer import Output
-from streams.rules.scheduling.blind_spot import Counted, Finding, judge_cache, with_whole_cache
+from streams.rules.scheduling.blind_spot import Counted, judge_cache, with_whole_cache
 
 _MOST: Final = 100
 """Rows about nodes of one dump; the first row counts them all. As many rows wait for a dump."""
@@ -22,13 +22,13 @@ _WITNESSED: Final = timedelta(minutes=10)
 """Most that lies between a cache and what it is a witness of: a scheduler that restarts builds another."""
 
 
-def cache_seen(state: State, record: SchedulerCacheRecord, scheduler_version: str) -> tuple[State, Sequence[Output]]:
+def cache_seen(state: State, record: SchedulerCacheRecord) -> tuple[State, Sequence[Output]]:
     """Conclude from a cache: its own faults, or, if it is whole, that the list which is made of it is at fault."""
     queues = [
         SchedulingQueue(record.cluster, record.ts, record.scheduler, each.queue, each.pods, list(each.uids))
         for each in record.queues
     ]
-    findings = list(judged_cache(state, record, scheduler_version))
+    findings = list(judged_cache(state, record))
     if findings or not _is_a_witness(state, record):
         return state, (*queues, *findings)
     whole = WholeCache(record.ts, record.nodes, record.names is not None)
@@ -68,15 +68,16 @@ def _is_a_witness(state: State, record: SchedulerCacheRecord) -> bool:
     return bool(record.queues) and counted.lowest == counted.highest == record.nodes
 
 
-def judged_cache(state: State, record: SchedulerCacheRecord, scheduler_version: str) -> Iterator[SchedulerBlindSpot]:
+def judged_cache(state: State, record: SchedulerCacheRecord) -> Iterator[SchedulerBlindSpot]:
     nodes, at = state.nodes, record.ts
     counted = _counted(state, at) if record.names is None else _named(state, at)
     settled = frozenset(name for name, node in nodes.nodes.items() if node.since <= at - YOUNG)
     known = frozenset(nodes.nodes) | {gone.name for gone in nodes.gone if gone.until >= at - YOUNG}
-    version = cluster_of(nodes, scheduler_version).version
+    version = cluster_of(nodes).version
     findings = judge_cache(record.nodes, record.names, record.missed, counted, settled, known)
     for finding in findings[:_MOST]:
-        yield _cache_row(record, finding, version)
+        evidence = f"{record.scheduler}: {finding.evidence}" if record.scheduler else finding.evidence
+        yield spot("cache", finding._replace(evidence=evidence), version, record.cluster, at)
 
 
 def _named(state: State, at: datetime) -> Counted:
@@ -91,10 +92,3 @@ def _counted(state: State, at: datetime) -> Counted:
     complete = state.began is not None and state.began <= at - left
     highest = existing_within(state.nodes, at + YOUNG, left + YOUNG)
     return Counted(existing_for(state.nodes, at, YOUNG + HELD), highest, complete, "11 minutes")
-
-
-def _cache_row(record: SchedulerCacheRecord, finding: Finding, version: str) -> SchedulerBlindSpot:
-    evidence = f"{record.scheduler}: {finding.evidence}" if record.scheduler else finding.evidence
-    return SchedulerBlindSpot(
-        record.cluster, record.ts, finding.verdict, "cache", finding.node, "", "", evidence, version
-    )

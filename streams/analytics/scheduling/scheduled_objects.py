@@ -25,8 +25,8 @@ from ingest.model.objects.storage import (
 from ingest.model.observation import UNDECODABLE
 from ingest.model.records import InventoryRecord, ScheduledObjectRecord
 from ingest.resources.table import SCHEDULED
-from streams.fold.findings import ScheduledList, ScheduledObject
-from streams.fold.reducer import Output, Reducer
+from streams.fold.findings import Row, ScheduledList, ScheduledObject
+from streams.fold.reducer import stateless
 from streams.rules.scheduling import budgets, constraints, device_claims, storage
 from streams.rules.values.quantity import InvalidQuantity
 
@@ -46,17 +46,13 @@ _FACTS: Final[Mapping[str, tuple[type[Any], Callable[[Any], Any]]]] = {
 _encode: Final = msgspec.json.Encoder().encode
 
 
-class State(msgspec.Struct, frozen=True):
-    """Each object and each list stands for itself."""
-
-
-def step(state: State, record: ScheduledObjectRecord | InventoryRecord) -> tuple[State, Sequence[Output]]:
+def _rows(record: ScheduledObjectRecord | InventoryRecord) -> Sequence[Row]:
     if isinstance(record, ScheduledObjectRecord):
-        return state, (_row(record),)
+        return (_row(record),)
     if record.resource not in SCHEDULED:
-        return state, ()
+        return ()
     listed = ScheduledList(record.cluster, record.ts, record.resource, record.after, record.until, list(record.keys))
-    return state, (listed,)
+    return (listed,)
 
 
 def _row(record: ScheduledObjectRecord) -> ScheduledObject:
@@ -86,11 +82,4 @@ def _facts(record: ScheduledObjectRecord) -> str:
         raise BadRecord("wrong_type", f"{record.resource}: {error}") from None
 
 
-REDUCER: Final = Reducer(
-    name="scheduled_objects",
-    version=1,
-    log="cluster",
-    takes=(ScheduledObjectRecord, InventoryRecord),
-    state=State,
-    step=step,
-)
+REDUCER: Final = stateless("scheduled_objects", "cluster", (ScheduledObjectRecord, InventoryRecord), _rows)

@@ -37,14 +37,15 @@ from streams.analytics.scheduling.cluster_nodes import (
     passed_on,
     remember,
 )
-from streams.analytics.scheduling.verdicts import YOUNG, cluster_of, conclude, evaluated, minute_of, pod_key
-from streams.fold.findings import SchedulerBlindSpot, SchedulingAttempt, SchedulingFailure
+from streams.analytics.scheduling.verdicts import YOUNG, cluster_of, conclude, evaluated, minute_of, pod_key, spot
+from streams.fold.findings import SchedulingAttempt, SchedulingFailure
 from streams.fold.reducer import Output, Reducer
 from streams.fold.shelves import count_on, on_shelf, put
 from streams.rules.scheduling.blind_spot import (
     FAILED_SCHEDULING,
     NOT_PLACED,
     PINNED_ALONE_SINCE,
+    Finding,
     condition_text,
     is_of_daemon_set,
     judge_visited,
@@ -57,52 +58,26 @@ from streams.rules.scheduling.message import Preemption, SchedulingMessage, pars
 _SHOWN_CHARACTERS: Final = 200
 
 
-def reducer(scheduler_version: str = "") -> Reducer[State]:
-    """The analytic, for a scheduler whose version is set; where it is not, the newest kubelet's stands in for it."""
-
-    def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:  # noqa: PLR0911  one for each record
-        if state.began is None or record.ts < state.began:
-            state = replace(state, cluster=record.cluster, began=record.ts)
-        match record:
-            case NodeRecord():
-                nodes = observe(state.nodes, record)
-                return (state if nodes is state.nodes else replace(state, nodes=nodes)), ()
-            case PodPlacement():
-                return _placement(state, record), ()
-            case PodRecord():
-                return witnessed(*_pod(state, record, scheduler_version))
-            case EventRecord():
-                return _event(state, record)
-            case SchedulerCacheRecord() | SchedulingAttemptRecord():
-                return _of_scheduler(state, record, scheduler_version)
-            case InventoryRecord() | HeardRecord():
-                return state, passed_on(state.nodes, record)
-        return state, ()
-
-    def expire(state: State, watermark: datetime) -> tuple[State | None, Sequence[Output]]:
-        return witnessed(*conclude(state, watermark, scheduler_version))
-
-    return Reducer(
-        name="scheduling",
-        version=3,
-        log="cluster",
-        takes=(
-            NodeRecord,
-            PodRecord,
-            PodPlacement,
-            EventRecord,
-            InventoryRecord,
-            HeardRecord,
-            SchedulerCacheRecord,
-            SchedulingAttemptRecord,
-        ),
-        state=State,
-        step=step,
-        expire=expire,
-    )
-
-
-REDUCER: Final = reducer()
+def _step(state: State, record: Record) -> tuple[State, Sequence[Output]]:  # noqa: PLR0911  one for each record
+    if state.began is None or record.ts < state.began:
+        state = replace(state, cluster=record.cluster, began=record.ts)
+    match record:
+        case NodeRecord():
+            nodes = observe(state.nodes, record)
+            return (state if nodes is state.nodes else replace(state, nodes=nodes)), ()
+        case PodPlacement():
+            return _placement(state, record), ()
+        case PodRecord():
+            return witnessed(*_pod(state, record))
+        case EventRecord():
+            return _event(state, record)
+        case SchedulerCacheRecord():
+            return cache_seen(state, record)
+        case SchedulingAttemptRecord():
+            return witnessed(*_attempt(state, record))
+        case InventoryRecord() | HeardRecord():
+            return state, passed_on(state.nodes, record)
+    return state, ()
 
 
 def _placement(state: State, record: PodPlacement) -> State:
@@ -116,7 +91,7 @@ def _placement(state: State, record: PodPlacement) -> State:
     return replace(state, placed={**state.placed, record.target: minute})
 
 
-def _pod(state: State, record: PodRecord, scheduler_version: str) -> tuple[State, Sequence[Output]]:
+def _pod(state: State, record: PodRecord) -> tuple[State, Sequence[Output]]:
     metadata = record.object.metadata
     pod = pod_key(metadata.namespace, metadata.name, metadata.uid)
     if record.change == "DELETED":
@@ -134,11 +109,11 @@ def _pod(state: State, record: PodRecord, scheduler_version: str) -> tuple[State
     message = parse(text)
     other = other_scheduler(record.object.spec.scheduler_name)
     if message is None:
-        return state, () if other else (_not_understood(record, text, scheduler_version),)
-    row = _row(record.cluster, record.ts, message)._replace(
-        namespace=metadata.namespace, pod=metadata.name, uid=metadata.uid, pinned_node=pinned
-    )
-    row = row._replace(nodes_known=existing_for(state.nodes, row.ts, YOUNG))
+        finding = Finding("inconclusive", f"the scheduler's text is not understood: {text[:_SHOWN_CHARACTERS]}")
+        spots = [spot("text", finding, "", record.cluster, record.ts, metadata.namespace, metadata.name)]
+        return state, [] if other else spots
+    said = _FailureText("condition", text, record.ts, metadata.namespace, metadata.name, metadata.uid)
+    row = _row(state, said, message, pinned)
     if other:
         return state, (row,)
     created = metadata.creation_timestamp
@@ -151,7 +126,7 @@ def _pod(state: State, record: PodRecord, scheduler_version: str) -> tuple[State
     )
     rows: list[Output] = [failure.row]
     if row.reason_sum < row.nodes_total and failure.oldest_minor < PINNED_ALONE_SINCE[1]:
-        rows += evaluated(state, failure, cluster_of(state.nodes, scheduler_version))
+        rows += evaluated(state, failure, cluster_of(state.nodes))
     return _open(state, key, failure), rows
 
 
@@ -163,18 +138,10 @@ def _event(state: State, record: EventRecord) -> tuple[State, Sequence[Output]]:
     failure = _FailureText(
         "event", event.text, text_time(event) or record.ts, involved.namespace, involved.name, involved.uid
     )
-    return _failure(state, record.cluster, failure, is_other=bool(other_scheduler(event.component)))
+    return _failure(state, failure, is_other=bool(other_scheduler(event.component)))
 
 
-def _of_scheduler(
-    state: State, record: SchedulerCacheRecord | SchedulingAttemptRecord, scheduler_version: str
-) -> tuple[State, Sequence[Output]]:
-    if isinstance(record, SchedulerCacheRecord):
-        return cache_seen(state, record, scheduler_version)
-    return witnessed(*_attempt(state, record, scheduler_version))
-
-
-def _attempt(state: State, record: SchedulingAttemptRecord, scheduler_version: str) -> tuple[State, Sequence[Output]]:
+def _attempt(state: State, record: SchedulingAttemptRecord) -> tuple[State, Sequence[Output]]:
     """Conclude from an attempt that was logged. The failure of a pod without a UID has no row: it may be gone."""
     attempt = record.attempt
     namespace, _, pod = attempt.pod.partition("/")
@@ -202,31 +169,19 @@ def _attempt(state: State, record: SchedulingAttemptRecord, scheduler_version: s
         for node in sorted({attempt.node, *attempt.scores, *attempt.refused})
     ]
     settled = frozenset(name for name, node in state.nodes.nodes.items() if node.since <= record.ts - YOUNG)
-    cluster = cluster_of(state.nodes, scheduler_version)
+    cluster = cluster_of(state.nodes)
     finding = judge_visited(attempt.visited, listed or attempt.evaluated, settled, cluster)
     if finding is not None:
-        rows.append(
-            SchedulerBlindSpot(
-                record.cluster,
-                record.ts,
-                finding.verdict,
-                "log",
-                finding.node,
-                namespace,
-                pod,
-                finding.evidence,
-                cluster.version,
-            )
-        )
+        rows.append(spot("log", finding, cluster.version, record.cluster, record.ts, namespace, pod))
     if not (attempt.text and attempt.uid):
         return state, rows
     failure = _FailureText("log", attempt.text, record.ts, namespace, pod, attempt.uid)
-    state, failures = _failure(state, record.cluster, failure, is_other=False)
+    state, failures = _failure(state, failure, is_other=False)
     return state, [*rows, *failures]
 
 
 class _FailureText(NamedTuple):
-    """A text about a pod that found no node, by another witness than the condition."""
+    """A text about a pod that found no node, by one witness: its condition, an Event or the scheduler's log."""
 
     witness: str
     text: str
@@ -236,7 +191,7 @@ class _FailureText(NamedTuple):
     uid: str
 
 
-def _failure(state: State, cluster: str, failure: _FailureText, *, is_other: bool) -> tuple[State, Sequence[Output]]:
+def _failure(state: State, failure: _FailureText, *, is_other: bool) -> tuple[State, Sequence[Output]]:
     message = parse(failure.text)
     if message is None or message.kind == "deleting":
         return state, ()
@@ -246,13 +201,7 @@ def _failure(state: State, cluster: str, failure: _FailureText, *, is_other: boo
     if before is not None and (before.text == now.text or before.ts > now.ts):
         return state, ()
     state = remember(state, key, now)
-    row = _row(cluster, now.ts, message)._replace(
-        namespace=failure.namespace,
-        pod=failure.pod,
-        uid=failure.uid,
-        nodes_known=existing_for(state.nodes, now.ts, YOUNG),
-        text_source=failure.witness,
-    )
+    row = _row(state, failure, message)
     if is_other:
         return state, (row,)
     return _open(state, key, OpenFailure(row, message.oldest_minor)), (row,)
@@ -264,23 +213,23 @@ def _open(state: State, key: str, failure: OpenFailure) -> State:
     return replace(state, open=put(state.open, f"{key}/{failure.row.ts.isoformat()}", failure))
 
 
-def _row(cluster: str, ts: datetime, message: SchedulingMessage) -> SchedulingFailure:
+def _row(state: State, failure: _FailureText, message: SchedulingMessage, pinned: str = "") -> SchedulingFailure:
     return SchedulingFailure(
-        cluster=cluster,
-        ts=ts,
-        namespace="",
-        pod="",
-        uid="",
+        cluster=state.cluster,
+        ts=failure.ts,
+        namespace=failure.namespace,
+        pod=failure.pod,
+        uid=failure.uid,
         nodes_total=message.nodes_total,
-        nodes_known=0,
+        nodes_known=existing_for(state.nodes, failure.ts, YOUNG),
         reasons=dict(sorted(message.reasons.items())),
         reason_sum=message.reason_sum,
         prefilter=message.prefilter,
         post_filter=message.post_filter,
         preemption=_preemption(message.preemption),
         truncated=message.truncated,
-        pinned_node="",
-        text_source="condition",
+        pinned_node=pinned,
+        text_source=failure.witness,
     )
 
 
@@ -291,20 +240,25 @@ def _preemption(preemption: Preemption | None) -> str:
     return ". ".join(part for part in (counted, preemption.text) if part)
 
 
-def _not_understood(record: PodRecord, text: str, scheduler_version: str) -> SchedulerBlindSpot:
-    metadata = record.object.metadata
-    return SchedulerBlindSpot(
-        cluster=record.cluster,
-        ts=record.ts,
-        verdict="inconclusive",
-        test="text",
-        node="",
-        namespace=metadata.namespace,
-        pod=metadata.name,
-        evidence=f"the scheduler's text is not understood: {text[:_SHOWN_CHARACTERS]}",
-        scheduler_version=scheduler_version,
-    )
-
-
 def _digest(text: str) -> str:
     return blake2b(text.encode(errors="replace"), digest_size=8).hexdigest()
+
+
+REDUCER: Final = Reducer(
+    name="scheduling",
+    version=3,
+    log="cluster",
+    takes=(
+        NodeRecord,
+        PodRecord,
+        PodPlacement,
+        EventRecord,
+        InventoryRecord,
+        HeardRecord,
+        SchedulerCacheRecord,
+        SchedulingAttemptRecord,
+    ),
+    state=State,
+    step=_step,
+    expire=lambda state, watermark: witnessed(*conclude(state, watermark)),
+)

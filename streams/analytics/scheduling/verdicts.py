@@ -17,7 +17,7 @@ from streams.analytics.scheduling.cluster_nodes import (
     forget_gone,
     forget_old,
 )
-from streams.fold.findings import Row, SchedulerBlindSpot, SchedulingFailure
+from streams.fold.findings import Row, SchedulerBlindSpot
 from streams.fold.shelves import all_on, on_shelf
 from streams.rules.scheduling import blind_spot
 from streams.rules.scheduling.blind_spot import Cluster, Counted, Finding, Placement
@@ -32,11 +32,11 @@ STARVED: Final = timedelta(minutes=10)
 """Time without new pods after which a node's case counts as evidence."""
 
 
-def conclude(state: State, watermark: datetime, scheduler_version: str) -> tuple[State, list[Row]]:
+def conclude(state: State, watermark: datetime) -> tuple[State, list[Row]]:
     """Judge the failures of minutes that are over, and the nodes that get no pods."""
     settled_before = min(minute_of(watermark), watermark - SETTLED)
     state = replace(state, nodes=forget_gone(state.nodes, watermark - RETRIED - 2 * YOUNG))
-    cluster = cluster_of(state.nodes, scheduler_version)
+    cluster = cluster_of(state.nodes)
     failures = list(all_on(state.open))
     rows: list[Row] = []
     if due := [failure for _, failure in failures if failure.row.ts < settled_before]:
@@ -69,7 +69,7 @@ def evaluated(state: State, failure: OpenFailure, cluster: Cluster) -> Iterator[
     judged = blind_spot.Failure(row.nodes_total, row.reasons, failure.oldest_minor, row.pinned_node, is_open)
     finding = blind_spot.judge_evaluated(judged, cluster)
     if finding is not None:
-        yield _of_pod(row, "nodes_evaluated", finding, cluster)
+        yield spot("nodes_evaluated", finding, cluster.version, row.cluster, row.ts, row.namespace, row.pod)
 
 
 def _pinned_node_is_open(state: State, failure: OpenFailure) -> bool:
@@ -91,7 +91,7 @@ def _counted(state: State, failure: OpenFailure, cluster: Cluster) -> Iterator[S
     counted = Counted(existing_for(state.nodes, row.ts, back), existing_within(state.nodes, row.ts, back), complete)
     finding = blind_spot.judge_counted(row.nodes_total, counted)
     if finding is not None:
-        yield _of_pod(row, "nodes_total", finding, cluster)
+        yield spot("nodes_total", finding, cluster.version, row.cluster, row.ts, row.namespace, row.pod)
 
 
 def _starved(state: State, now: datetime, cluster: Cluster) -> tuple[State, list[Row]]:
@@ -119,34 +119,22 @@ def _starved(state: State, now: datetime, cluster: Cluster) -> tuple[State, list
             continue
         judged[name] = (since, finding.verdict)
         if state.starved.get(name) != judged[name]:
-            rows.append(_of_node(state.cluster, since, name, finding, cluster))
+            rows.append(spot("placement", finding._replace(node=name), cluster.version, state.cluster, since))
     return replace(state, starved=judged), rows
 
 
-def cluster_of(nodes: ClusterNodes, scheduler_version: str) -> Cluster:
-    """Return a cluster's facts for the rules; the newest kubelet stands in for an unknown scheduler version."""
+def cluster_of(nodes: ClusterNodes) -> Cluster:
+    """Return a cluster's facts for the rules; the newest kubelet's version stands in for the scheduler's."""
     known = nodes.nodes.values()
-    version = scheduler_version or blind_spot.newest({node.version for node in known})
-    return Cluster(Counter(node.zone for node in known), version, version_is_stand_in=not scheduler_version)
+    version = blind_spot.newest({node.version for node in known})
+    return Cluster(Counter(node.zone for node in known), version, version_is_stand_in=True)
 
 
-def _of_pod(row: SchedulingFailure, test: str, finding: Finding, cluster: Cluster) -> SchedulerBlindSpot:
+def spot(
+    test: str, finding: Finding, version: str, cluster: str, ts: datetime, namespace: str = "", pod: str = ""
+) -> SchedulerBlindSpot:
     return SchedulerBlindSpot(
-        cluster=row.cluster,
-        ts=row.ts,
-        verdict=finding.verdict,
-        test=test,
-        node=finding.node,
-        namespace=row.namespace,
-        pod=row.pod,
-        evidence=finding.evidence,
-        scheduler_version=cluster.version,
-    )
-
-
-def _of_node(name: str, since: datetime, node: str, finding: Finding, cluster: Cluster) -> SchedulerBlindSpot:
-    return SchedulerBlindSpot(
-        name, since, finding.verdict, "placement", node, "", "", finding.evidence, cluster.version
+        cluster, ts, finding.verdict, test, finding.node, namespace, pod, finding.evidence, version
     )
 
 

@@ -18,17 +18,26 @@ CONTAINERFS_AVAILABLE: Final = "containerfs.available"
 CONTAINERFS_INODES_FREE: Final = "containerfs.inodesFree"
 PID_AVAILABLE: Final = "pid.available"
 
-SIGNALS: Final[tuple[str, ...]] = (
-    MEMORY_AVAILABLE,
-    ALLOCATABLE_MEMORY_AVAILABLE,
-    NODEFS_AVAILABLE,
-    NODEFS_INODES_FREE,
-    IMAGEFS_AVAILABLE,
-    IMAGEFS_INODES_FREE,
-    CONTAINERFS_AVAILABLE,
-    CONTAINERFS_INODES_FREE,
-    PID_AVAILABLE,
+_TABLE: Final = (
+    (MEMORY_AVAILABLE, "memory", "memory"),
+    (ALLOCATABLE_MEMORY_AVAILABLE, "memory", "memory that pods may use"),
+    (NODEFS_AVAILABLE, "ephemeral-storage", "the node's file system"),
+    (NODEFS_INODES_FREE, "inodes", "inodes of the node's file system"),
+    (IMAGEFS_AVAILABLE, "ephemeral-storage", "the image file system"),
+    (IMAGEFS_INODES_FREE, "inodes", "inodes of the image file system"),
+    (CONTAINERFS_AVAILABLE, "ephemeral-storage", "the file system of containers"),
+    (CONTAINERFS_INODES_FREE, "inodes", "inodes of the file system of containers"),
+    (PID_AVAILABLE, "pids", "process IDs"),
 )
+"""Every signal, the resource that starves, and what it measures in words."""
+_CONDITIONS: Final = {
+    "memory": "MemoryPressure",
+    "ephemeral-storage": "DiskPressure",
+    "inodes": "DiskPressure",
+    "pids": "PIDPressure",
+}
+
+SIGNALS: Final = tuple(signal for signal, _, _ in _TABLE)
 """Every signal. The kubelet acts on memory first (rules: eviction-loop); the order of the others is ours."""
 
 SETTABLE: Final = frozenset(
@@ -36,43 +45,11 @@ SETTABLE: Final = frozenset(
 )
 """Signals whose thresholds a person sets; the kubelet derives the others' (rules: eviction-thresholds)."""
 
-CONDITIONS: Final[dict[str, str]] = {
-    MEMORY_AVAILABLE: "MemoryPressure",
-    ALLOCATABLE_MEMORY_AVAILABLE: "MemoryPressure",
-    NODEFS_AVAILABLE: "DiskPressure",
-    NODEFS_INODES_FREE: "DiskPressure",
-    IMAGEFS_AVAILABLE: "DiskPressure",
-    IMAGEFS_INODES_FREE: "DiskPressure",
-    CONTAINERFS_AVAILABLE: "DiskPressure",
-    CONTAINERFS_INODES_FREE: "DiskPressure",
-    PID_AVAILABLE: "PIDPressure",
-}
-"""The node condition that a met threshold of the signal sets."""
-
-RESOURCES: Final[dict[str, str]] = {
-    MEMORY_AVAILABLE: "memory",
-    ALLOCATABLE_MEMORY_AVAILABLE: "memory",
-    NODEFS_AVAILABLE: "ephemeral-storage",
-    NODEFS_INODES_FREE: "inodes",
-    IMAGEFS_AVAILABLE: "ephemeral-storage",
-    IMAGEFS_INODES_FREE: "inodes",
-    CONTAINERFS_AVAILABLE: "ephemeral-storage",
-    CONTAINERFS_INODES_FREE: "inodes",
-    PID_AVAILABLE: "pids",
-}
+RESOURCES: Final = {signal: resource for signal, resource, _ in _TABLE}
 """The starved resource, as events and messages name it (rules: eviction-messages)."""
-
-_MEASURED: Final = {
-    MEMORY_AVAILABLE: "memory",
-    ALLOCATABLE_MEMORY_AVAILABLE: "memory that pods may use",
-    NODEFS_AVAILABLE: "the node's file system",
-    NODEFS_INODES_FREE: "inodes of the node's file system",
-    IMAGEFS_AVAILABLE: "the image file system",
-    IMAGEFS_INODES_FREE: "inodes of the image file system",
-    CONTAINERFS_AVAILABLE: "the file system of containers",
-    CONTAINERFS_INODES_FREE: "inodes of the file system of containers",
-    PID_AVAILABLE: "process IDs",
-}
+CONDITIONS: Final = {signal: _CONDITIONS[resource] for signal, resource in RESOURCES.items()}
+"""The node condition that a met threshold of the signal sets."""
+_MEASURED: Final = {signal: words for signal, _, words in _TABLE}
 
 
 class Layout(StrEnum):

@@ -17,7 +17,7 @@ from common.errors import BadValue
 from ingest.model.objects.node import KubeletConfiguration, Node
 from streams.rules.eviction import signals
 from streams.rules.eviction.signals import IMAGEFS_AVAILABLE, MEMORY_AVAILABLE, NODEFS_AVAILABLE, RESOURCES, Layout
-from streams.rules.values.expressions import Amount, most_known
+from streams.rules.values.expressions import Amount, Expression
 from streams.rules.values.quantity import InvalidQuantity, base_units
 from streams.rules.values.version import is_at_least
 
@@ -54,8 +54,10 @@ class NodeThresholds(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
 
 def first_met(hard: Amount, soft: Amount) -> Amount:
-    """The higher of two thresholds, which a signal that falls meets first; None if there is none."""
-    return most_known(hard, soft)
+    """The higher of two thresholds, which a signal that falls meets first; None or null if there is none."""
+    if isinstance(hard, Expression):
+        return Expression(f"if(ifNull({soft} > {hard}, {hard} IS NULL), {soft}, {hard})")
+    return max((each for each in (hard, soft) if each is not None), default=None)
 
 
 def first_to_act(

@@ -21,11 +21,13 @@ class Layout(NamedTuple):
 
 
 class Alignment(NamedTuple):
-    cpus: tuple[int, ...]
-    memory: tuple[int, ...]
-    hugepages: tuple[int, ...]
-    devices: tuple[int, ...]
-    stray: tuple[str, ...]
+    """The columns of `numa_alignment` about a container."""
+
+    cpus: list[int]
+    memory: list[int]
+    hugepages: list[int]
+    devices: list[int]
+    stray: list[str]
     """Resources whose devices are not all beside its CPUs, or of which nobody knows."""
     l3_caches: int | None
     aligned: bool | None
@@ -52,11 +54,11 @@ def alignment(container: ContainerResources, layout: Layout, *, exclusive: bool)
     known = not explanation or len(around) > 1
     distance = _farthest(cpus, around, layout.distances)
     return Alignment(
-        tuple(cpus),
-        tuple(memory),
-        tuple(pages),
-        tuple(devices),
-        tuple(sorted(stray)),
+        cpus,
+        memory,
+        pages,
+        devices,
+        sorted(stray),
         _caches(frozenset(ids), layout.caches),
         len(around) <= 1 if known else None,
         distance,

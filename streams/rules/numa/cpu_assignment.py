@@ -8,7 +8,8 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from math import floor, inf, sqrt
-from typing import NamedTuple, TypeAlias
+from operator import attrgetter
+from typing import Final, NamedTuple, TypeAlias
 
 from streams.rules.numa.hints import Affinity
 from streams.rules.numa.topology import NumaTopology
@@ -48,6 +49,8 @@ class _Core(NamedTuple):
 
 _Level: TypeAlias = Callable[[_Core], int]
 """A kind of group of cores: the id of the core's group."""
+_numa: Final[_Level] = attrgetter("numa")
+_socket: Final[_Level] = attrgetter("socket")
 
 
 def take_cpus(topology: NumaTopology, free: Cpus, count: int, affinity: Affinity | None, options: Assignment) -> Cpus:
@@ -192,14 +195,6 @@ def _rounded(value: float) -> float:
 
 def _ceil(amount: int, divisor: int) -> int:
     return -(-amount // divisor)
-
-
-def _numa(core: _Core) -> int:
-    return core.numa
-
-
-def _socket(core: _Core) -> int:
-    return core.socket
 
 
 def _levels(cores: Sequence[_Core]) -> tuple[_Level, _Level]:

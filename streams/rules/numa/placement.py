@@ -8,9 +8,11 @@ which core it is.
 from bisect import bisect_left, insort
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime
 from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
+from msgspec.structs import astuple, replace
+
+from ingest.model.machine import NumaBin, NumaClaim
 from streams.rules.numa.skew import NumaNumbers, counted_numbers
 
 
@@ -55,35 +57,9 @@ SPREADING: Final = frozenset({"least_allocated", "distribute_evenly"})
 BY_THREAD: Final = frozenset({"least_allocated", "spread_by_pcpus"})
 
 
-class Claim(NamedTuple):
-    """The exclusive CPUs of a pod. Tuples of claims sort in the order of arrival."""
-
-    arrived_at: datetime
-    uid: str
-    cpus: tuple[int, ...]
-    """CPUs of each of its containers that is placed on its own."""
-    group: str = ""
-    """The pod group (gang) that is kept together; empty if the pod belongs to none."""
-
-
-class Bin(NamedTuple):
-    """CPUs of a NUMA node before any pod is placed, without the reserved ones."""
-
-    numa_node: int
-    whole_cores: int
-    """Physical cores of which no thread is reserved."""
-    loose_cpus: int
-    """Threads that are not reserved, on cores of which another thread is."""
-    threads_per_core: int
-
-    @property
-    def cpus(self) -> int:
-        return self.whole_cores * self.threads_per_core + self.loose_cpus
-
-
 class NodeBins(NamedTuple):
     node: str
-    bins: tuple[Bin, ...]
+    bins: tuple[NumaBin, ...]
     single_numa: bool = False
     """The Topology Manager's policy lets no container span NUMA nodes."""
 
@@ -95,7 +71,7 @@ class Placed(NamedTuple):
     unplaced_pods: int
 
 
-def place(nodes: Sequence[NodeBins], claims: Iterable[Claim], strategy: Strategy) -> Placed:
+def place(nodes: Sequence[NodeBins], claims: Iterable[NumaClaim], strategy: Strategy) -> Placed:
     """Every claim on the nodes, in the order of arrival (claims at one time by uid).
 
     `most_allocated`: the fullest node with a NUMA node that still fits, and there the fullest such NUMA node, whole
@@ -108,7 +84,7 @@ def place(nodes: Sequence[NodeBins], claims: Iterable[Claim], strategy: Strategy
     A container that fits no NUMA node spans those of a node that allows it; a pod that fits nowhere stays unplaced.
     """
     if strategy == "full_pcpus_only":
-        nodes = [each._replace(bins=tuple(bin_._replace(loose_cpus=0) for bin_ in each.bins)) for each in nodes]
+        nodes = [each._replace(bins=tuple(replace(bin_, loose_cpus=0) for bin_ in each.bins)) for each in nodes]
     cluster = _Cluster(nodes, strategy)
     plans = [plan for batch in _batches(claims, strategy) for plan in cluster.place_batch(batch)]
     return Placed(
@@ -128,7 +104,7 @@ class _Plan(NamedTuple):
 class _Room:
     __slots__ = ("bin", "loose", "whole")
 
-    def __init__(self, bin_: Bin) -> None:
+    def __init__(self, bin_: NumaBin) -> None:
         self.bin = bin_
         self.whole = bin_.whole_cores
         self.loose = bin_.loose_cpus
@@ -214,7 +190,7 @@ class _Cluster:
         for node in self.nodes.values():
             insort(self.by_fit[node.fit], node.order)
 
-    def place_batch(self, batch: Sequence[Claim]) -> list[_Plan | None]:
+    def place_batch(self, batch: Sequence[NumaClaim]) -> list[_Plan | None]:
         if len(batch) > 1:
             containers = [cpus for claim in batch for cpus in claim.cpus]
             found = self._find(sum(containers), lambda node: node.plan_on_one_numa_node(containers))
@@ -236,7 +212,7 @@ class _Cluster:
             for name, node in self.nodes.items()
         }
 
-    def _place(self, claim: Claim) -> _Plan | None:
+    def _place(self, claim: NumaClaim) -> _Plan | None:
         needed = 0 if self.splits else max(claim.cpus, default=0)
         found = self._find(needed, lambda node: node.plan(claim.cpus, spanning=False))
         if found is None and not self.splits:
@@ -271,11 +247,11 @@ class _Cluster:
         insort(self.by_fit[node.fit], node.order)
 
 
-def _batches(claims: Iterable[Claim], strategy: Strategy) -> list[list[Claim]]:
-    ordered = sorted(claims)
+def _batches(claims: Iterable[NumaClaim], strategy: Strategy) -> list[list[NumaClaim]]:
+    ordered = sorted(claims, key=astuple)  # by arrival
     if strategy != "gang":
         return [[claim] for claim in ordered]
-    batches: dict[tuple[str, str], list[Claim]] = {}
+    batches: dict[tuple[str, str], list[NumaClaim]] = {}
     for claim in ordered:
         batches.setdefault((claim.group, "" if claim.group else claim.uid), []).append(claim)
     return list(batches.values())

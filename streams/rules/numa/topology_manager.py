@@ -6,6 +6,7 @@ pkg/kubelet/cm/cpumanager/policy_static.go.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import chain
 from typing import Final, Literal, NamedTuple, TypeAlias
 
@@ -144,7 +145,7 @@ def _reused(
     if not container.is_init:
         held = dict(reuse.devices)
         for name in container.devices.keys() & held.keys():
-            held[name] = _taken_over(held[name], container.devices[name])[0]
+            held[name] = _taken(held[name], container.devices[name])[0]
         return _Reuse(reuse.cpus - cpus, held)
     held = dict(reuse.devices)
     for name in container.devices.keys() & after.keys():
@@ -154,10 +155,10 @@ def _reused(
     return _Reuse(reuse.cpus | cpus, held)
 
 
-def _taken_over(held: Mapping[int, int], count: int) -> tuple[dict[int, int], int]:
-    """Return the init containers' remaining devices once `count` are taken over, and the number that is missing."""
+def _taken(held: Mapping[int, int], count: int, first: AbstractSet[int] = frozenset()) -> tuple[dict[int, int], int]:
+    """Return the devices that remain once `count` are taken, those in `first` first, and how many are missing."""
     left = dict(held)
-    for numa in sorted(left):
+    for numa in sorted(left, key=lambda numa: (numa not in first, numa)):
         part = min(count, left[numa])
         left[numa] -= part
         count -= part
@@ -265,12 +266,8 @@ def _devices(machine: Machine, container: Request, hint: Hint, reuse: _Reuse) ->
     """The devices that are left: taken over first, then of the hint's NUMA nodes, then of the lowest others."""
     devices = dict(machine.devices)
     for name in container.devices.keys() & devices.keys():
-        left = dict(devices[name].available)
-        _, count = _taken_over(reuse.devices.get(name, {}), container.devices[name])
-        for numa in sorted(left, key=lambda numa: (numa not in (hint.affinity or ()), numa)):
-            part = min(count, left[numa])
-            left[numa] -= part
-            count -= part
+        _, count = _taken(reuse.devices.get(name, {}), container.devices[name])
+        left, _ = _taken(devices[name].available, count, hint.affinity or frozenset())
         devices[name] = devices[name]._replace(available=left)
     return devices
 

@@ -7,13 +7,14 @@ Amounts are in base units, cpu in millicores, each rounded up once from the exac
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from itertools import chain
 from typing import Final, NamedTuple, TypeAlias
 
 from ingest.model.objects.base import ResourceList, Resources
 from ingest.model.objects.pod import Container, ContainerStatus, Pod
 from streams.rules.pods.containers import all_containers, declared_limits, declared_requests, is_sidecar, memoized
 from streams.rules.pods.qos import GUARANTEED, qos_class
-from streams.rules.values.quantity import NANO, nano_to_base_units, nano_to_millicores, nano_units
+from streams.rules.values.quantity import NANO, nano_in_base_units, nano_to_base_units, nano_units
 
 _PENDING: Final = {"Deferred": "deferred", "Infeasible": "infeasible"}
 """States by the condition's reason."""
@@ -100,7 +101,7 @@ def effective_limits(pod: Pod) -> dict[str, int]:
     reported = _reported(pod)
     limits = _effective(pod, lambda container: _container_limits(container, reported))
     limits |= _pod_level(declared_limits(pod.spec.resources))
-    return _in_units(_sum(limits, _where_present(nanos(pod.spec.overhead), limits)))
+    return nano_in_base_units(_sum(limits, _where_present(nanos(pod.spec.overhead), limits)))
 
 
 @memoized
@@ -116,7 +117,7 @@ def eviction_requests(pod: Pod) -> dict[str, int]:
     if _has_pod_level_resources(pod):
         own = _own_names(pod)
         requests = {name: amount for name, amount in requests.items() if name in own}
-    return _in_units(_sum(requests, _where_present(nanos(pod.spec.overhead), requests)))
+    return nano_in_base_units(_sum(requests, _where_present(nanos(pod.spec.overhead), requests)))
 
 
 @memoized
@@ -166,7 +167,7 @@ def _reserved(pod: Pod, *, without_spec: bool, missing: Mapping[str, int] = {}) 
     reported = _reported(pod)._replace(without_spec=without_spec)
     own = _own_requests(pod, without_spec=without_spec)
     requests = _requests(pod, lambda container: {**missing, **_container_requests(container, reported)}, own)
-    return _in_units(_sum(requests, nanos(pod.spec.overhead)))
+    return nano_in_base_units(_sum(requests, nanos(pod.spec.overhead)))
 
 
 def _requests(pod: Pod, amounts_of: Callable[[Container], _Amounts], own: _Amounts | None) -> _Amounts:
@@ -287,23 +288,8 @@ def _where_present(addition: _Amounts, amounts: _Amounts) -> _Amounts:
 
 
 def _sum(*terms: _Amounts) -> _Amounts:
-    total: _Amounts = {}
-    for term in terms:
-        for name, amount in term.items():
-            total[name] = total.get(name, 0) + amount
-    return total
+    return {name: sum(each.get(name, 0) for each in terms) for name in dict.fromkeys(chain(*terms))}
 
 
 def _max(*terms: _Amounts) -> _Amounts:
-    largest: _Amounts = {}
-    for term in terms:
-        for name, amount in term.items():
-            largest[name] = max(largest.get(name, amount), amount)
-    return largest
-
-
-def _in_units(amounts: _Amounts) -> dict[str, int]:
-    return {
-        name: nano_to_millicores(amount) if name == "cpu" else nano_to_base_units(amount)
-        for name, amount in sorted(amounts.items())
-    }
+    return {name: max(each[name] for each in terms if name in each) for name in dict.fromkeys(chain(*terms))}

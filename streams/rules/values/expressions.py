@@ -13,6 +13,10 @@ Amount: TypeAlias = Any
 """An integer, a truth or a word, or the `Expression` of one."""
 
 
+def _operator(form: str) -> Callable[["Expression", Amount], "Expression"]:
+    return lambda one, other: Expression(form.format(one, sql_of(other)))
+
+
 class Expression:
     """A part of a query. Its products do not overflow, and its quotients of whole numbers are rounded down."""
 
@@ -29,44 +33,19 @@ class Expression:
         """Raise TypeError: a rule that looks at a value would lose one of its branches in SQL."""
         raise TypeError(f"a rule decides by {self} with `if`, `and`, `or`, `not` or `in`: use `choose`")
 
-    def __and__(self, other: Amount) -> "Expression":
-        return Expression(f"({self} AND {sql_of(other)})")
-
-    def __or__(self, other: Amount) -> "Expression":
-        return Expression(f"({self} OR {sql_of(other)})")
-
-    def __eq__(self, other: Amount) -> "Expression":  # type: ignore[override]
-        return Expression(f"({self} = {sql_of(other)})")
-
-    def __ne__(self, other: Amount) -> "Expression":  # type: ignore[override]
-        return Expression(f"({self} != {sql_of(other)})")
-
-    def __lt__(self, other: Amount) -> "Expression":
-        return Expression(f"({self} < {sql_of(other)})")
-
-    def __le__(self, other: Amount) -> "Expression":
-        return Expression(f"({self} <= {sql_of(other)})")
-
-    def __ge__(self, other: Amount) -> "Expression":
-        return Expression(f"({self} >= {sql_of(other)})")
-
-    def __gt__(self, other: Amount) -> "Expression":
-        return Expression(f"({self} > {sql_of(other)})")
-
-    def __sub__(self, other: Amount) -> "Expression":
-        return Expression(f"({self} - {sql_of(other)})")
-
-    def __rsub__(self, other: Amount) -> "Expression":
-        return Expression(f"({sql_of(other)} - {self})")
-
-    def __add__(self, other: Amount) -> "Expression":
-        return Expression(f"({self} + {sql_of(other)})")
-
-    def __mul__(self, other: Amount) -> "Expression":
-        return Expression(f"(toInt128({self}) * {sql_of(other)})")
-
-    def __floordiv__(self, other: Amount) -> "Expression":
-        return Expression(f"toInt64(intDiv({self}, {sql_of(other)}))")
+    __and__ = _operator("({} AND {})")
+    __or__ = _operator("({} OR {})")
+    __eq__ = _operator("({} = {})")  # type: ignore[assignment]
+    __ne__ = _operator("({} != {})")  # type: ignore[assignment]
+    __lt__ = _operator("({} < {})")
+    __le__ = _operator("({} <= {})")
+    __ge__ = _operator("({} >= {})")
+    __gt__ = _operator("({} > {})")
+    __sub__ = _operator("({} - {})")
+    __rsub__ = _operator("({1} - {0})")
+    __add__ = _operator("({} + {})")
+    __mul__ = _operator("(toInt128({}) * {})")
+    __floordiv__ = _operator("toInt64(intDiv({}, {}))")
 
     def __abs__(self) -> "Expression":
         return Expression(f"abs({self})")
@@ -97,13 +76,6 @@ def most(one: Amount, other: Amount) -> Amount:
     if isinstance(one, Expression) or isinstance(other, Expression):
         return Expression(f"greatest({sql_of(one)}, {sql_of(other)})")
     return max(one, other)
-
-
-def most_known(one: Amount, other: Amount) -> Amount:
-    """The larger of those that are known; None or null if neither is."""
-    if isinstance(one, Expression):
-        return Expression(f"if(ifNull({other} > {one}, {one} IS NULL), {other}, {one})")
-    return max((each for each in (one, other) if each is not None), default=None)
 
 
 def is_null(amount: Amount) -> Amount:

@@ -62,10 +62,7 @@ def millicores(text: Quantity) -> int:
 
 def in_base_units(resources: Mapping[str, Quantity] | None) -> dict[str, int]:
     """Return a resource list in base units, cpu in millicores, sorted by name. Raises InvalidQuantity."""
-    return {
-        name: millicores(text) if name == "cpu" else base_units(text)
-        for name, text in sorted((resources or {}).items())
-    }
+    return nano_in_base_units({name: nano_units(text) for name, text in sorted((resources or {}).items())})
 
 
 def nano_to_base_units(nanos: int) -> int:
@@ -73,9 +70,9 @@ def nano_to_base_units(nanos: int) -> int:
     return _round_up(nanos, NANO)
 
 
-def nano_to_millicores(nanos: int) -> int:
-    """Round nano-cores up, away from zero, to millicores, within 64 bits."""
-    return _round_up(nanos, _MILLI)
+def nano_in_base_units(amounts: Mapping[str, int]) -> dict[str, int]:
+    """Return nano-units by resource in base units, cpu in millicores, sorted by name."""
+    return {name: _round_up(nanos, _MILLI if name == "cpu" else NANO) for name, nanos in sorted(amounts.items())}
 
 
 def format_quantity(value: Fraction | int, format_: Format) -> str:

@@ -48,7 +48,7 @@ ASKED: Final = {
     "scheduler_tries": {"default_scheduler"},
     "story": {"signal_resource", "settable_signals", "is_low", "was_low", "is_near", "pressures", "pressure_reasons"}
     | {"concerns_machine", "evicted_by", "is_waiting", "kubelet_start", "marked_for_taint", "ready_state"}
-    | {*SENTENCES},
+    | {"of_no_pod", *SENTENCES},
     "unguarded_file_systems": {"nearly_full"},
     "unguarded_signals": {
         "settable_signals",

@@ -9,7 +9,7 @@ from ingest.files.sources import read_sources
 from ingest.model.observation import Observed
 from ingest.model.records import NodeLeaseRecord
 from ingest.normalize.normalize import normalize
-from streams.analytics.stateless import NODE_LEASES, State
+from streams.analytics.stateless import NODE_LEASES
 from streams.fold.findings import NodeLease
 
 
@@ -25,7 +25,7 @@ def ages(file: Path, **renewed: str) -> dict[str, float | None]:
         assert isinstance(entry, Observed)
         for record in normalize(entry.observation):
             assert isinstance(record, NodeLeaseRecord)
-            _, rows = NODE_LEASES.step(State(), record)
+            _, rows = NODE_LEASES.step(NODE_LEASES.state(), record)
             found |= {row.node: row.age_seconds for row in rows if isinstance(row, NodeLease)}
     return found
 

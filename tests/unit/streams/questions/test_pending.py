@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from fakes.devices import DEVICES, device_clusters
 from fakes.places import neighbour
 from fakes.storage import RESOURCES, rows, storages
-from sql.questions.fit_storage import devices_of, storage_of, with_devices, with_volumes
+from sql.questions.fit_storage import Scheduled, with_devices, with_volumes
 from streams.questions import pending
 from streams.questions.fit import Candidate
 from streams.questions.pending import Outcome, Waiting, judged, needs_all_pods
@@ -74,7 +74,7 @@ def test_nodes_that_differ_for_volumes_are_not_taken_for_each_other(
     asked: dict[str, Any], complete: list[str]
 ) -> None:
     objects = [(each.resource, each.namespace, each.name, each.facts) for each in rows(asked)]
-    storage = storage_of(objects, complete)
+    storage = Scheduled(objects, complete).storage()
     there = {each["spec"]["nodeName"]: neighbour(each) for each in asked["pods"]}
     candidates = [
         each._replace(state=each.state._replace(neighbours=(there[each.state.node],)))
@@ -90,7 +90,7 @@ def test_nodes_that_differ_for_devices_are_not_taken_for_each_other(
     asked: dict[str, Any], complete: list[str]
 ) -> None:
     objects = [(each.resource, each.namespace, each.name, each.facts) for each in rows(asked)]
-    devices = devices_of(objects, complete)
+    devices = Scheduled(objects, complete).devices()
     by_itself(asked, [each.state for each in with_devices(twice(asked["nodes"]), devices)], Storage(), devices)
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from components.alert_log import AlertLog, at, changed
 from components.rows import row
-from streams.alerting.alerts.pods_evicted import MAX_MEMBERS
+from streams.alerting.active import MAX_MEMBERS
 from streams.fold.findings import Eviction
 
 

@@ -2,12 +2,14 @@
 
 from collections.abc import Awaitable, Collection, Sequence
 from datetime import timedelta
+from typing import cast
 
 import pytest
 
 from fakes.clock import START, FakeClock
 from streams.alerting.receivers.alert_states import MOST, AlertStates, Received, Remembered
 from streams.alerting.receivers.alertmanager import Alertmanager
+from streams.alerting.receivers.choose import Receiver
 from streams.alerting.receivers.consume import LOOK_SECONDS, Withholding
 from streams.alerting.receivers.posting import Poster
 from streams.alerting.silences import Silence, matchers
@@ -45,7 +47,9 @@ class Case:
         self.clock = FakeClock()
         self.silences: list[Silence] = []
         self.receiver = Recording()
-        self.withholding = Withholding(self.receiver, lambda: tuple(self.silences), self.clock.clock)
+        self.withholding = Withholding(
+            cast("Receiver", self.receiver), lambda: tuple(self.silences), self.clock.clock
+        )
         self.states = AlertStates()
 
     def silence(self, text: str, seconds: float) -> None:

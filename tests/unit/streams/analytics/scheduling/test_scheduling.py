@@ -152,8 +152,8 @@ def text(nodes: int, **reasons: int) -> str:
     return f"0/{nodes} nodes are available: {', '.join(f'{n} {words[r]}' for r, n in reasons.items())}."
 
 
-def fold(records: Iterable[Record], version: str = "") -> list[SchedulingFailure | SchedulerBlindSpot]:
-    fold, log = Fold([scheduling.reducer(version)]), LogState()
+def fold(records: Iterable[Record]) -> list[SchedulingFailure | SchedulerBlindSpot]:
+    fold, log = Fold([scheduling.REDUCER]), LogState()
     rows: list[SchedulingFailure | SchedulerBlindSpot] = []
     for record in records:
         for output in fold.step(log, record):
@@ -173,12 +173,12 @@ def last(rows: Sequence[SchedulingFailure | SchedulerBlindSpot]) -> dict[tuple[A
     return kept
 
 
-def failures(records: Iterable[Record], version: str = "") -> list[SchedulingFailure]:
-    return [row for row in last(fold(records, version)).values() if isinstance(row, SchedulingFailure)]
+def failures(records: Iterable[Record]) -> list[SchedulingFailure]:
+    return [row for row in last(fold(records)).values() if isinstance(row, SchedulingFailure)]
 
 
-def spots(records: Iterable[Record], version: str = "") -> list[SchedulerBlindSpot]:
-    return [row for row in last(fold(records, version)).values() if isinstance(row, SchedulerBlindSpot)]
+def spots(records: Iterable[Record]) -> list[SchedulerBlindSpot]:
+    return [row for row in last(fold(records)).values() if isinstance(row, SchedulerBlindSpot)]
 
 
 def nodes(zones: dict[str, str] = MASTERS, **given: Any) -> list[Record]:
@@ -268,24 +268,18 @@ def test_as_many_reasons_as_nodes_say_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "setting", "verdict"),
+    ("version", "verdict"),
     [
-        ("v1.23.17", "", "lost_node"),
-        ("v1.24.0", "", "inconclusive"),
-        ("v1.31.4", "", "inconclusive"),
-        ("v1.24.0", "v1.18.4", "lost_node"),
-        ("v1.18.4", "v1.24.0", "inconclusive"),
-        ("", "", "inconclusive"),
+        ("v1.23.17", "lost_node"),
+        ("v1.24.0", "inconclusive"),
+        ("v1.31.4", "inconclusive"),
+        ("", "inconclusive"),
     ],
 )
-def test_the_sum_of_reasons_proves_nothing_from_1_24_on_or_for_an_unknown_version(
-    version: str, setting: str, verdict: str
-) -> None:
-    [row] = spots([*nodes(version=version), pod("a", 130, text(4, selector=3)), tick(200)], setting)
+def test_the_sum_of_reasons_proves_nothing_from_1_24_on_or_for_an_unknown_version(version: str, verdict: str) -> None:
+    [row] = spots([*nodes(version=version), pod("a", 130, text(4, selector=3)), tick(200)])
     assert row.verdict == verdict
-    assert row.scheduler_version == (setting or version)
-    if setting:
-        assert f"scheduler is set to be {setting}" in row.evidence
+    assert row.scheduler_version == version
 
 
 def test_a_text_that_only_1_24_can_write_outweighs_older_kubelets() -> None:

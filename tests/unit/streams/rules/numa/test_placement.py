@@ -5,21 +5,23 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
+from ingest.model.machine import NumaBin, NumaClaim
 from profiles import EXAMPLES
-from streams.rules.numa.placement import STRATEGIES, Bin, Claim, NodeBins, Placed, Strategy, place
+from streams.rules.numa.placement import STRATEGIES, NodeBins, Placed, Strategy, place
 from streams.rules.numa.skew import NumaNumbers, skew
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def bins(*cores: int, threads: int = 2, node: str = "n", single: bool = False) -> NodeBins:
-    return NodeBins(node, tuple(Bin(numa, each, 0, threads) for numa, each in enumerate(cores)), single)
+    return NodeBins(node, tuple(NumaBin(numa, each, 0, threads) for numa, each in enumerate(cores)), single)
 
 
-def claims(*cpus: int | tuple[int, ...], group: str = "") -> list[Claim]:
+def claims(*cpus: int | tuple[int, ...], group: str = "") -> list[NumaClaim]:
     return [
-        Claim(START + timedelta(seconds=i), f"pod-{i}", each if isinstance(each, tuple) else (each,), group)
+        NumaClaim(START + timedelta(seconds=i), f"pod-{i}", each if isinstance(each, tuple) else (each,), group)
         for i, each in enumerate(cpus)
     ]
 
@@ -61,7 +63,7 @@ def test_by_physical_cores_pods_lie_close_but_on_cores_of_their_own() -> None:
 
 
 def test_full_cores_only_leaves_out_loose_threads_and_requests_that_are_no_whole_cores() -> None:
-    node = NodeBins("n", (Bin(0, whole_cores=3, loose_cpus=1, threads_per_core=2),))
+    node = NodeBins("n", (NumaBin(0, whole_cores=3, loose_cpus=1, threads_per_core=2),))
     placed = place([node], claims(2, 3, 6), "full_pcpus_only")
     assert (placed.unplaced_pods, held(placed), placed.numbers["n"][0].free_cpus) == (2, [2], 4)
     assert place([node], claims(2, 3, 2), "most_allocated").unplaced_pods == 0
@@ -94,8 +96,8 @@ def test_a_node_is_skipped_where_no_numa_node_fits_although_it_is_the_fullest() 
 
 def test_a_gang_stays_together_on_one_numa_node_else_on_one_node() -> None:
     alone = claims(6)
-    gang = [claim._replace(uid=f"g{i}", group="g") for i, claim in enumerate(claims(2, 2))]
-    fits = [*alone, *(c._replace(arrived_at=START + timedelta(minutes=1)) for c in gang)]
+    gang = [replace(claim, uid=f"g{i}", group="g") for i, claim in enumerate(claims(2, 2))]
+    fits = [*alone, *(replace(c, arrived_at=START + timedelta(minutes=1)) for c in gang)]
     assert held(place([bins(4, 4)], fits, "gang")) == [6, 4]
     assert held(place([bins(4, 4)], fits, "most_allocated")) == [8, 2]
     cluster = [bins(1, 1, node="a"), bins(3, 3, node="b")]
