@@ -10,6 +10,7 @@ import sys
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, closing
 from importlib import import_module
+from importlib.util import find_spec, module_from_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
@@ -92,14 +93,14 @@ def load(target: Embedded, *, read_only: bool) -> None:
     """Import the engine, and check that the folder is a database's or empty; a missing one is created. A writer also
     needs room on the disk, and drops views that were cut off.
 
-    Call it in the main thread: chDB changes the working directory while it is imported. Raises EngineMissing,
-    DatabaseHeld, DiskFull or DatabaseError.
+    Call it in the main thread: it changes how libraries are loaded meanwhile. Raises EngineMissing, DatabaseHeld,
+    DiskFull or DatabaseError.
     """
     os.environ.setdefault("JE_MALLOC_CONF", ALLOCATOR)
     try:
         if "chdb.state" not in sys.modules:
             with without("pyarrow"):  # only chDB's own Arrow functions need it
-                import_module("chdb.state")
+                _import_engine()
     except ImportError:
         raise EngineMissing(
             f"{target}: the embedded engine is not installed: in a checkout, pipx install --force '.[embedded]'. "
@@ -126,6 +127,24 @@ def load(target: Embedded, *, read_only: bool) -> None:
     if not read_only:
         check_folder(folder, str(target))
         mend(folder)
+
+
+def _import_engine() -> None:
+    """Import chDB's connections alone: its package would start another engine, to ask for its version.
+
+    Raises ImportError.
+    """
+    spec = find_spec("chdb")
+    if spec is None:
+        raise ModuleNotFoundError(name="chdb")
+    package = sys.modules["chdb"] = module_from_spec(spec)
+    flags = sys.getdlopenflags()
+    sys.setdlopenflags(flags | os.RTLD_DEEPBIND)  # as chDB does: its allocator is its own
+    try:
+        import_module("chdb._chdb")
+    finally:
+        sys.setdlopenflags(flags)
+    vars(package)["connect"] = import_module("chdb.state").connect
 
 
 def started(target: Embedded, *, read_only: bool) -> AbstractContextManager[Any]:

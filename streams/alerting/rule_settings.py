@@ -9,7 +9,8 @@ from common.durations import InvalidDuration, parse_duration
 Severity: TypeAlias = Literal["critical", "warning", "info"]
 
 
-def _seconds(value: Any) -> float:
+def seconds(value: Any) -> float:
+    """Parse a duration. Raises ValueError for what is not one."""
     if not isinstance(value, str):
         raise ValueError("a duration is written as 30s, 5m or 1h30m")  # noqa: TRY004  # pydantic reports a ValueError
     try:
@@ -21,7 +22,7 @@ def _seconds(value: Any) -> float:
     return seconds
 
 
-Seconds: TypeAlias = Annotated[float, pydantic.BeforeValidator(_seconds)]
+Seconds: TypeAlias = Annotated[float, pydantic.BeforeValidator(seconds)]
 """Written as a duration: `30s`, `5m`, `1h30m`."""
 Count: TypeAlias = Annotated[int, pydantic.Field(ge=1)]
 Ratio: TypeAlias = Annotated[float, pydantic.Field(gt=0, le=1)]

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, Final, NamedTuple, TypeAlias
+from typing import Annotated, Any, Final, NamedTuple, TypeAlias, TypeVar
 
 import pydantic
 import yaml
@@ -17,7 +17,7 @@ from common.errors import WrongUsage
 from common.text import plain, type_in_words
 from streams.alerting import alerts
 from streams.alerting.definition import AnyAlert
-from streams.alerting.rule_settings import Model, RuleSettings
+from streams.alerting.rule_settings import Model, RuleSettings, seconds
 
 DEFAULTS: Final = Path(__file__).with_name("defaults.yaml")
 PACKAGED: Final[dict[str, Any]] = yaml.load(DEFAULTS.read_text("utf-8"), yaml.CSafeLoader)
@@ -40,6 +40,7 @@ def discover() -> tuple[AnyAlert, ...]:
 
 
 ALERTS: Final = discover()
+M = TypeVar("M", bound=Model)
 
 
 class AlertRules(Model):
@@ -82,7 +83,22 @@ class _Settings(NamedTuple):
 
 @cache
 def default_rules() -> AlertRules:
-    return MODEL.model_validate(PACKAGED)
+    """Return the packaged rules, which are valid: to build what checks them takes longer than a small dump."""
+    return _made(MODEL, PACKAGED)
+
+
+def _made(model: type[M], values: Mapping[str, Any]) -> M:
+    """Make a model of valid values, with the conversions of its fields."""
+    fields: dict[str, Any] = {}
+    for name, field in model.model_fields.items():
+        value = values[field.alias or name]
+        kind: Any = field.annotation
+        if any(isinstance(each, pydantic.BeforeValidator) for each in field.metadata):
+            value = seconds(value)
+        if isinstance(value, dict):
+            value = _made(kind, value)
+        fields[name] = float(value) if kind is float else value
+    return model.model_construct(**fields)
 
 
 def read_rules(file: Path) -> AlertRules:

@@ -12,7 +12,7 @@ from common.text import plain
 from paths import ROOT
 from profiles import EXAMPLES
 from sql.questions.queries import saved_queries
-from streams.alerting.rules_file import ALERT_NAMES, DEFAULTS, BadRules, default_rules, read_rules
+from streams.alerting.rules_file import ALERT_NAMES, DEFAULTS, MODEL, PACKAGED, BadRules, default_rules, read_rules
 from streams.alerting.runbook import FOLDER
 
 
@@ -35,6 +35,10 @@ def test_every_setting_stands_in_the_packaged_file() -> None:
     rules = default_rules().model_dump(by_alias=True)
     for alertname, rule in rules["alerts"].items():
         assert set(values["alerts"][alertname]) == set(rule), alertname
+
+
+def test_the_packaged_rules_are_as_validated() -> None:
+    assert repr(default_rules()) == repr(MODEL.model_validate(PACKAGED))
 
 
 def test_the_switch_is_off_by_default() -> None:
