@@ -3,7 +3,7 @@
 A part that the answer lacks is one shared empty part, so that no field needs a test of its own.
 """
 
-from typing import Annotated, TypeAlias
+from typing import Annotated, Final, TypeAlias
 
 import msgspec
 
@@ -119,8 +119,8 @@ class SystemContainer(_Part, frozen=True):
 
 
 class Runtime(_Part, frozen=True):
-    image_fs: Filesystem = Filesystem()
-    container_fs: Filesystem = Filesystem()
+    image_fs: Filesystem | None = None
+    container_fs: Filesystem | None = None
 
 
 class Rlimit(_Part, frozen=True):
@@ -134,10 +134,10 @@ class NodeStats(_Part, frozen=True):
     cpu: CpuStats = CpuStats()
     memory: MemoryStats = MemoryStats()
     io: IoStats = IoStats()
-    fs: Filesystem = Filesystem()
-    runtime: Runtime = Runtime()
-    rlimit: Rlimit = Rlimit()
-    swap: Swap = Swap()
+    fs: Filesystem | None = None
+    runtime: Runtime | None = None
+    rlimit: Rlimit | None = None
+    swap: Swap | None = None
 
     @property
     def signal_memory(self) -> MemoryStats:
@@ -150,10 +150,36 @@ class NodeStats(_Part, frozen=True):
     @property
     def pods_memory(self) -> MemoryStats:
         """The allocatable view (rules: eviction-signals)."""
-        return self._memory_of("pods") or MemoryStats()
+        return self._memory_of("pods") or _NO_MEMORY
 
     def _memory_of(self, container: str) -> MemoryStats | None:
         return next((each.memory for each in self.system_containers if each.name == container), None)
+
+    @property
+    def nodefs(self) -> Filesystem:
+        return self.fs or _NO_FILESYSTEM
+
+    @property
+    def imagefs(self) -> Filesystem:
+        return (self.runtime and self.runtime.image_fs) or _NO_FILESYSTEM
+
+    @property
+    def containerfs(self) -> Filesystem:
+        return (self.runtime and self.runtime.container_fs) or _NO_FILESYSTEM
+
+    @property
+    def pids(self) -> Rlimit:
+        return self.rlimit or _NO_LIMIT
+
+    @property
+    def swapped(self) -> Swap:
+        return self.swap or _NO_SWAP
+
+
+_NO_MEMORY: Final = MemoryStats()
+_NO_FILESYSTEM: Final = Filesystem()
+_NO_LIMIT: Final = Rlimit()
+_NO_SWAP: Final = Swap()
 
 
 class Summary(_Part, frozen=True):
