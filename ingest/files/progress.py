@@ -6,17 +6,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final, TextIO
 
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    DownloadColumn,
-    TaskProgressColumn,
-    TextColumn,
-    TimeRemainingColumn,
-    TransferSpeedColumn,
-)
-from rich.progress import Progress as Bar
-
 from common.amounts import counted
 from ingest.files.sources import Progress
 
@@ -47,14 +36,17 @@ def progress_bar(
 
 @contextmanager
 def _bar(stream: TextIO) -> Iterator[Progress]:
-    bar = Bar(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        DownloadColumn(binary_units=True),
-        TransferSpeedColumn(),
-        TextColumn("{task.fields[observations]} observations"),
-        TimeRemainingColumn(),
+    from rich import progress as rich  # noqa: PLC0415 - only a terminal needs it
+    from rich.console import Console  # noqa: PLC0415 - as above
+
+    bar = rich.Progress(
+        rich.TextColumn("{task.description}"),
+        rich.BarColumn(),
+        rich.TaskProgressColumn(),
+        rich.DownloadColumn(binary_units=True),
+        rich.TransferSpeedColumn(),
+        rich.TextColumn("{task.fields[observations]} observations"),
+        rich.TimeRemainingColumn(),
         console=Console(file=stream),
         transient=True,
     )

@@ -16,6 +16,7 @@ _MADE: Final = re.compile(r"CREATE (TABLE|MATERIALIZED VIEW) IF NOT EXISTS (\w+)
 _UNREAD: Final = re.compile(r"--[^\n]*|'(?:[^'\\]|\\.)*'")
 _UNION: Final = re.compile(r"\bUNION (?:ALL|DISTINCT)\b")
 _QUERY: Final = re.compile(r"\s*(?:SELECT|WITH)\b")
+_PARENTHESES: Final = re.compile(r"([()])")
 _FIRST: Final = re.compile(r"\bFROM\s+(\w+|\()")
 _OF_OTHERS: Final = re.compile(
     r"\b(?:RIGHT|FULL|INTERSECT|RECURSIVE|TOTALS|FILL|ROLLUP|CUBE|GROUPING)\b|(?<!\* )\bEXCEPT\b"
@@ -138,10 +139,10 @@ def _bare(sql: str) -> str:
 def _outer(text: str) -> str:
     """Return the text with a point for each character within parentheses."""
     depth, found = 0, []
-    for letter in text:
-        depth -= letter == ")"
-        found.append("." if depth else letter)
-        depth += letter == "("
+    for piece in _PARENTHESES.split(text):
+        depth -= piece == ")"
+        found.append("." * len(piece) if depth else piece)
+        depth += piece == "("
     return "".join(found)
 
 
