@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
+from common.amounts import counted
 from streams.rules.scheduling.budgets import Budget, covering
 from streams.rules.scheduling.filters import NodeState, PodRequest, missing_facts, place_of
 from streams.rules.scheduling.fit import refusals
@@ -133,7 +134,7 @@ def _doubts(best: Target, targets: int, *, all_budgets: bool) -> Iterator[str]:
     if not best.is_sure:
         yield f"which of equally important pods goes: others on {best.node} are as old, or their start was not seen"
     if targets > MOST_TRIED:
-        yield f"which of {targets:,} nodes it tries: it starts at a random one, and stops after {MOST_TRIED} or 10 %"
+        yield f"which of {counted(targets, 'node')} it tries: it starts at a random one, and stops early"
 
 
 class _Trial:
@@ -199,7 +200,7 @@ class _Trial:
         return sorted(victims, key=lambda victim: victim.pod.importance)
 
     def _breaking(self, pods: Sequence[BoundPod]) -> list[bool]:
-        """Tell of each pod whether its end breaks a budget, after those of the pods before it."""
+        """Return whether the end of each pod breaks a budget, after those of the pods before it."""
         ended, broken = Counter[str](), list[bool]()
         for each in pods:
             itself, breaks = each.itself, False

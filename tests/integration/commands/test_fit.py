@@ -245,7 +245,7 @@ def a_pod(name: str, hour: int, priority: int = 0, **spec: Any) -> dict[str, Any
 
 
 def answered(folder: Path, pod: str, *objects: dict[str, Any]) -> str:
-    """What is said of a pod that waits, beside a node of 4 CPUs with pods that started at 10 and 11 o'clock."""
+    """Ask for a pod that waits, beside a node of 4 CPUs with pods that started at 10 and 11 o'clock."""
     status = {"allocatable": {"cpu": "4", "pods": "110"}, "conditions": [{"type": "Ready", "status": "True"}]}
     node = object_of("Node", "n", {}, status, namespace="")
     there = [a_pod("old", 10, nodeName="n"), a_pod("young", 11, nodeName="n")]
