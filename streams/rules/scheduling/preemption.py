@@ -23,6 +23,7 @@ _NO_LOWER: Final = "no pod has a lower priority"
 _NOT_ENOUGH: Final = "no node would take it, even without all pods of lower priority"
 _BUDGETS: Final = "which pods are protected: the list of PodDisruptionBudgets was not read"
 _PRIORITY: Final = "the value of its priority class"
+_ALL_0: Final = "whether pods have priorities: all that were seen have 0"
 _PASSING: Final = "whether a node takes it as it is"
 _VOLUMES: Final = frozenset({IN_USE, TOO_MANY})
 _LATEST: Final = datetime.max.replace(tzinfo=UTC)
@@ -109,9 +110,12 @@ def preempt(
     if (passes := trial.any_passes()) is not False:
         return None if passes else Preemption(unknown=[_PASSING])
     targets = [found for node in nodes if (found := trial.target(node)) is not None]
-    unknown = [*dict.fromkeys(trial.unknown)]
+    without = [_ALL_0] * all(each.priority == 0 for node in nodes for each in node.pods)
+    unknown = [*without, *dict.fromkeys(trial.unknown)]
     if not targets:
-        return Preemption(reason="" if unknown else _NOT_ENOUGH if trial.has_lower else _NO_LOWER, unknown=unknown)
+        return Preemption(
+            reason="" if trial.unknown else _NOT_ENOUGH if trial.has_lower else _NO_LOWER, unknown=unknown
+        )
     best = _best(targets)
     return Preemption(best, unknown=[*unknown, *_doubts(best[0], len(targets), all_budgets=all_budgets)])
 
