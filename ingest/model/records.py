@@ -341,6 +341,8 @@ class SchedulerCacheRecord(Record, frozen=True, tag="scheduler_cache"):
     """`host:port` of the one that was asked; empty of a file."""
     queues: tuple[SchedulerQueue, ...] = ()
     """Empty if they are unknown, or of a replica that does not lead, whose queues no pod leaves."""
+    cut: bool = False
+    """Its dump ends before that of the queues, so it had these nodes and perhaps more."""
 
 
 class SchedulingAttemptRecord(Record, frozen=True, tag="scheduling_attempt"):

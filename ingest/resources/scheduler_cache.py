@@ -22,6 +22,8 @@ _PENDING: Final = re.compile(
 _STANDS_BY: Final = re.compile(r'^leader_election_master_status\{name="[^"\n]{1,253}"\} 0\r?$', re.MULTILINE)
 _DUMP: Final = "Dump of cached NodeInfo"
 _QUEUE: Final = "Dump of scheduling queue"
+_CLOSED: Final = re.compile(rb"\n(?:\S+ std(?:out|err) [FP] )? >")
+"""The end of a value of several lines."""
 _QUEUES: Final = ("active", "backoff", "unschedulable")
 """In the order of the summary, and of the pods below it."""
 _SUMMARY: Final = re.compile(r"activeQ:([0-9]{1,9}); backoffQ:([0-9]{1,9}); unschedulablePods:([0-9]{1,9})")
@@ -66,17 +68,18 @@ def about_the_cache(log: bytes) -> bytes:
     """The lines of a scheduler's log that are: of its last comparison, and of its last dump the nodes and queues."""
     compared = [each for each in _MISMATCH_LINE.findall(log) if _MISSED.search(each)][-1:]
     _, dump, rest = log.rpartition(_DUMP.encode())
-    cache, _, queue = rest.partition(_QUEUE.encode())
+    cache, queues, queue = rest.partition(_QUEUE.encode())
     nodes = _NODE_LINES.findall(cache) if dump else []
-    return b"\n".join([*compared, dump, *nodes, *_about_queues(queue[: _MOST_QUEUED * _LONGEST])])
+    ends = [_QUEUE.encode()] if queues or _CLOSED.search(cache) else []
+    return b"\n".join([*compared, dump, *nodes, *ends, *_about_queues(queue[: _MOST_QUEUED * _LONGEST])])
 
 
 def _about_queues(dump: bytes) -> list[bytes]:
-    """Return the lines about the queues, with `_QUEUE` before them, of what follows it; none without a summary."""
+    """Return the lines about the queues of what follows `_QUEUE`; none without a summary."""
     dumped = dump.decode(errors="replace")
     summary = _SUMMARY.search(dumped, 0, _BEFORE_SUMMARY)
     pods = islice(_QUEUED.finditer(dumped), _MOST_QUEUED if summary else 0)
-    return [each.encode() for each in (_QUEUE, summary[0], *(pod[0] for pod in pods))] if summary else []
+    return [each.encode() for each in (summary[0], *(pod[0] for pod in pods))] if summary else []
 
 
 def of_queues(metrics: str) -> list[re.Match[str]]:
@@ -108,7 +111,8 @@ def _records(observation: Observation, answer: _Text) -> list[Record]:
     text = answer.text
     size = SIZE.search(text)
     metrics, dump, rest = text.rpartition(_DUMP)
-    cache, _, queue = rest.partition(_QUEUE)
+    cache, queues, queue = rest.partition(_QUEUE)
+    whole = bool(queues or _CLOSED.search(cache.encode()))
     found = _NODE.findall(cache) if dump else []
     if size is None and not dump:
         raise BadRecord("wrong_value", "scheduler_cache: neither scheduler_cache_size nor a dump of the cache")
@@ -117,10 +121,11 @@ def _records(observation: Observation, answer: _Text) -> list[Record]:
         SchedulerCacheRecord(
             **seen(observation),
             nodes=len(found) if size is None else _number(size[1]),
-            names=tuple(sorted(name for name, deleted in found if deleted != "true")) if dump else None,
+            names=tuple(sorted(name for name, deleted in found if deleted != "true")) if whole else None,
             missed=tuple(_NAME.findall(compared[-1])) if compared else (),
             scheduler=answer.scheduler,
             queues=_queues(metrics or text, queue if dump else ""),
+            cut=bool(dump) and not whole,
         )
     ]
 

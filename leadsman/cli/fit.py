@@ -93,14 +93,18 @@ def command(
     A pod given by --cpu has no tolerations and no node selector. A pod given by --filename is judged by its whole
     manifest: node selector and affinity, tolerations, host ports, affinity to other pods, topology spread, and
     claims of volumes and devices. Its init containers are admitted in their order. The result of a claim made from a
-    template is unknown. A pod with nodeName skips the scheduler. ResourceQuota, LimitRange and preemption are
-    not judged. A Guaranteed pod with whole CPUs also fits nodes whose kubelet pins none, unless --exclusive
+    template is unknown. A pod with nodeName skips the scheduler. ResourceQuota and LimitRange are not
+    judged. A Guaranteed pod with whole CPUs also fits nodes whose kubelet pins none, unless --exclusive
     is given. Exit status 1 if the pod, or one of --count, does not fit; an unknown result does not count as fitting.
 
     With --filename or --pod, each node that passes the scheduler's filters has its score, and the highest wins. It is
     the sum over the plugins of the default profile of kube-scheduler 1.36, with their weights. Other profiles are not
     read. A plugin without evidence is named and does not count; -o json has null for it. A pod given by --pod is
     judged by its stored row, without its memory and devices in NUMA nodes.
+
+    If no node passes the filters, it names the pods of lower priority that the scheduler would end for the pod, and
+    the node. It does so by the rules of kube-scheduler 1.36, without extenders and pods nominated to a node already.
+    The value of a priority class other than the system's is unknown, unless the manifest has its priority.
 
     With --like, it shows what one more node would take. That node is ready, and runs only the DaemonSet pods and
     static pods of the named one. Its exclusive CPUs are unknown if the named node's reserved CPUs are.
@@ -109,9 +113,12 @@ def command(
     devices and node. Only cpu is required. Each answer is a line of JSON with the same id, in the same order. A line
     that is not a question gets its error as the answer, and the exit status is 3.
     """
+    from msgspec.structs import replace
+
     from leadsman.cli.database import existing_database
     from sql.questions.fit import one_more, read_known
     from sql.questions.fit_pending import pending_pod
+    from sql.questions.fit_preemption import read_preemption
     from streams.questions.fit import answer
     from streams.questions.fit_like import adds_up
     from streams.questions.fit_request import fit_request, request_of_manifest
@@ -137,17 +144,19 @@ def command(
         if pending is not None:
             request, pod = pending_pod(database, known, pending)
         known = one_more(database, known, like) if like else known
-    found = answer(
-        request,
-        known.candidates,
-        known.strategies,
-        known.scheduler_minor,
-        pod=pod,
-        everywhere=known.everywhere,
-        storage=known.storage,
-        namespaces=known.namespaces,
-        devices=known.devices,
-    )
+        found = answer(
+            request,
+            known.candidates,
+            known.strategies,
+            known.scheduler_minor,
+            pod=pod,
+            everywhere=known.everywhere,
+            storage=known.storage,
+            namespaces=known.namespaces,
+            devices=known.devices,
+        )
+        if pod is not None and not (found.pods or like):
+            found = replace(found, preemption=read_preemption(database, known, pod))
     _print(known, request, found, form, insists=pod is None or exclusive, more=bool(like) and adds_up(pod))
     if not found.fits:
         click.get_current_context().exit(EXIT_NO_FIT)

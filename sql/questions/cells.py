@@ -98,6 +98,8 @@ _OF_ROW: Final = frozenset(
     }
 )
 """Columns whose unit depends on the row's signal or resource."""
+_LIMITS: Final = frozenset({"cpu_quota_microseconds", "memory_limit_bytes"})
+"""Columns in which -1 means that there is no limit, and null that it is unknown."""
 _SHORT_NAMES: Final = {"growth_per_hour": "growth", "bytes_per_second": "growth", "occurrences": "times"}
 _RATES: Final = {"slope_per_second": "/s", "growth_per_hour": "/h"}
 _BYTES: Final = re.compile(r"(?!pid\.).*\.available|memory|ephemeral-storage|storage|hugepages-.*")
@@ -172,6 +174,8 @@ def _several(value: Any) -> str:
 def _amount(name: str, value: float, subject: str) -> str:
     if isnan(value):
         return "nan"
+    if value == -1 and name in _LIMITS:
+        return "no limit"
     for suffix, shown in _BY_SUFFIX:
         if name.endswith(suffix):
             return shown(value)

@@ -153,8 +153,10 @@ def read_clusters(
 ) -> dict[str, Known]:
     """Read the facts about the nodes of each cluster, with the selected pods. Raises DatabaseError."""
     database = database.noting_empty_tables()
-    rows = [_rows(database, sql, clusters) for sql in (_NODES, _SETTINGS, _SKEW, _ALLOCATIONS, _RESOURCES, _WHATIF)]
-    there = {} if pods == "none" else _rows(database, _PODS, clusters, every=pods == "all")
+    rows = [
+        read_rows(database, sql, clusters) for sql in (_NODES, _SETTINGS, _SKEW, _ALLOCATIONS, _RESOURCES, _WHATIF)
+    ]
+    there = {} if pods == "none" else read_rows(database, _PODS, clusters, every=pods == "all")
     scheduled = {} if pods == "none" else read_scheduled(database, clusters)
     return {
         each: _known(
@@ -201,9 +203,10 @@ def _cluster(database: Database, cluster: str) -> str:
     return cluster
 
 
-def _rows(
+def read_rows(
     database: Database, sql: str, clusters: Sequence[str], **parameters: Any
 ) -> defaultdict[str, list[RowDict]]:
+    """Read the rows of each cluster. Raises DatabaseError."""
     read = query_unless_empty(database, sql, {"clusters": list(clusters), **parameters})
     found = defaultdict[str, list[RowDict]](list)
     for row in read.rows:
@@ -245,7 +248,7 @@ WHERE node = {{node:String}} AND change IN ('bound', 'updated') AND owner_kind I
 def one_more(database: Database, known: Known, node: str) -> Known:
     """Return the facts about a new node like `node`, beside all others. Raises BadParameter and DatabaseError."""
     (like,) = known.of(node).candidates
-    rows = _rows(database, _STAYING, [known.cluster], node=node)[known.cluster]
+    rows = read_rows(database, _STAYING, [known.cluster], node=node)[known.cluster]
     staying = [PerNodePod(row["requests"], neighbour(row)) for row in rows]
     name = f"new node like {node}"
     new = as_new(like, staying, name, known.devices)

@@ -8,12 +8,13 @@ from sql.questions.queries import BadParameter
 from sql.schema.statements import query_unless_empty
 from streams.questions.fit_request import FitRequest, fit_request_of
 from streams.questions.pending import request_of, waiting_pod
+from streams.rules.pods.qos import UNKNOWN
 from streams.rules.scheduling.constraints import restored
 from streams.rules.scheduling.filters import PodRequest
 from streams.rules.scheduling.preferences import preferred
 
 _LAST_ROW: Final = f"""
-SELECT {WAITING}, preferences, change, node, priority, critical FROM pod_bindings
+SELECT {WAITING}, preferences, change, node, priority, critical, qos_class FROM pod_bindings
 WHERE cluster = {{cluster:String}} AND namespace = {{namespace:String}} AND pod = {{pod:String}}
 ORDER BY {LAST} DESC LIMIT 1
 """
@@ -29,7 +30,7 @@ def pending_pod(database: Database, known: Known, name: str) -> tuple[FitRequest
     rows = query_unless_empty(database, _LAST_ROW, given).rows
     if not rows:
         raise BadParameter(f"no pod {name!r} is known in cluster {known.cluster!r}: write NAMESPACE/NAME")
-    facts, preferences, change, node, priority, critical = rows[0]
+    facts, preferences, change, node, priority, critical, qos_class = rows[0]
     if change != "pending":
         where = f"on node {node}" if change in {"bound", "updated"} else change
         raise BadParameter(f"pod {name!r} is not pending, it is {where}: ask with -f and its manifest")
@@ -42,6 +43,6 @@ def pending_pod(database: Database, known: Known, name: str) -> tuple[FitRequest
         itself=request.itself._replace(preferences=preferred(preferences)),
         insists=False,
         is_critical=bool(critical),
-        may_preempt=priority > 0,
+        priority=None if qos_class == UNKNOWN else priority,
     )
     return fit_request_of(request.requests, request), request

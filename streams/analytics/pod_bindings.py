@@ -54,8 +54,8 @@ def step(
     row = _row(record, last)
     if record.change == "DELETED":
         return _without(state, uid), (row,)
-    if last is not None and row == last._replace(ts=row.ts, change=row.change):
-        return state, ()
+    if last is not None and row == last._replace(ts=row.ts, change=row.change, started_at=row.started_at):
+        return state, ()  # the next row has when it started: that alone would be one more row for each pod
     return State(put(state.pods, uid, row)), (row,)
 
 
@@ -160,6 +160,7 @@ def _row(record: PodRecord, last: PodBinding | None) -> PodBinding:
         deletion_asked_at=None if asked_at is None else min(asked_at, record.ts),
         waits_for=waits_for(pod),
         preferences=intern(stored(preferences_of(pod))),
+        started_at=pod.status.start_time,
     )
 
 

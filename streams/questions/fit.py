@@ -5,12 +5,14 @@ Pods that are placed at the same time bear on the next: by affinity, anti-affini
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
 
+from streams.questions.fit_preemption import PreemptionAnswer
 from streams.questions.fit_request import FitRequest, pod_of
+from streams.rules.scheduling.constraints import Namespaces
 from streams.rules.scheduling.device_claims import NO_DEVICES, Devices, device_needs
 from streams.rules.scheduling.filters import (
     NodeState,
@@ -166,8 +168,12 @@ class Answer(msgspec.Struct, frozen=True):
     """Plugins with unknown scores, each with the reason."""
     highest: dict[str, int] = {}
     """The nodes of the cluster with the highest score, also those that `nodes` leaves out."""
+    lead: int | None = None
+    """Points between the node with the highest score and the next one; null if no other is scored."""
     compares_all: bool = True
     """False if so many nodes pass the filters that the scheduler can choose one before it has looked at all."""
+    preemption: PreemptionAnswer | None = None
+    """Null if the scheduler tries none: a node passes its filters, or it does not place the pod."""
 
 
 def answer(
@@ -191,12 +197,8 @@ def answer(
     """
     is_of_manifest = pod is not None
     pod = pod or pod_of(request)
-    if pod.needs is None:
-        pod = _with_needs(pod, everywhere, storage, devices, scheduler_minor)
     known = set().union(*(each.allocatable for each in everywhere or [each.state for each in candidates]))
-    pod = pod._replace(ignored=perhaps_ignored(pod.requests, known))
-    itself, places = in_namespaces(pod.itself, [place_of(state, pod) for state in everywhere], namespaces)
-    pod = pod._replace(itself=itself)
+    pod, places = prepared(pod, everywhere, known, scheduler_minor, storage, namespaces, devices)
     alone = any(each.alone for each in pod.known_needs) or any(each.alone for each in pod.device_needs or ())
     most = 1 if alone else request.count
     nodes = [_node_answer(request, pod, each, scheduler_minor, most) for each in candidates]
@@ -225,6 +227,7 @@ def answer(
         not_judged=[*_not_judged(pod, nodes, takes, request.count)] if is_of_manifest else [],
         unscored=dict(scores.unknown),
         highest=_highest(scores),
+        lead=_lead(scores),
         compares_all=len(scores.by_node) <= most_compared(len(everywhere)),
     )
 
@@ -232,23 +235,35 @@ def answer(
 def _not_judged(pod: PodRequest, nodes: Sequence[NodeAnswer], takes: int, count: int) -> Iterator[str]:
     if takes:
         yield f"a ResourceQuota or LimitRange of namespace {pod.itself.namespace}, which can refuse or change it"
-    if takes < count and pod.may_preempt and not pod.node_name and any(each.insufficient for each in nodes):
-        yield "whether it would preempt pods of lower priority"
+    may_preempt = pod.priority != 0 and not (pod.node_name or pod.itself.constraints.never_preempts)
+    if 0 < takes < count and may_preempt and any(each.insufficient for each in nodes):
+        yield "whether the others would preempt pods of lower priority"
 
 
 def _largest(pod: PodRequest) -> int:
     return max((container.cpus for container in pod.containers), default=0)
 
 
-def _with_needs(
-    pod: PodRequest, nodes: Sequence[NodeState], storage: Storage, devices: Devices, scheduler_minor: int
-) -> PodRequest:
-    pods = [(each.namespace, each.constraints) for node in nodes for each in node.neighbours]
+def prepared(
+    pod: PodRequest,
+    nodes: Sequence[NodeState],
+    resources: Collection[str],
+    scheduler_minor: int,
+    storage: Storage,
+    namespaces: Namespaces,
+    devices: Devices,
+) -> tuple[PodRequest, list[Place]]:
+    """Return the pod as the facts complete it, and the nodes with their pods. `resources` are those of any node."""
     constraints, namespace = pod.itself.constraints, pod.itself.namespace
-    return pod._replace(
-        needs=needs_of(constraints, namespace, storage, pods=pods, made=pod.made),
-        device_needs=device_needs(constraints, namespace, devices, scheduler_minor),
-    )
+    if pod.needs is None:
+        pods = [(each.namespace, each.constraints) for node in nodes for each in node.neighbours]
+        pod = pod._replace(
+            needs=needs_of(constraints, namespace, storage, pods=pods, made=pod.made),
+            device_needs=device_needs(constraints, namespace, devices, scheduler_minor),
+        )
+    pod = pod._replace(ignored=perhaps_ignored(pod.requests, resources))
+    itself, places = in_namespaces(pod.itself, [place_of(state, pod) for state in nodes], namespaces)
+    return pod._replace(itself=itself), places
 
 
 def _side_by_side(
@@ -290,6 +305,11 @@ def _highest(scores: Scores) -> dict[str, int]:
     sums = {node: _sum(each) for node, each in scores.by_node.items()}
     most = max(sums.values(), default=0)
     return {node: each for node, each in sums.items() if each == most}
+
+
+def _lead(scores: Scores) -> int | None:
+    sums = sorted(map(_sum, scores.by_node.values()), reverse=True)
+    return sums[0] - sums[1] if sums[1:] else None
 
 
 def _among(around: Neighbourhood, place: Place, node: NodeAnswer) -> NodeAnswer:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from common.errors import WrongUsage
 from ingest.model.objects.base import Resources
-from ingest.model.objects.pod import Container, Pod, Toleration
+from ingest.model.objects.pod import Container, Pod, PodSpec, Toleration
 from ingest.model.objects.storage import PersistentVolumeClaimSpec
 from streams.rules.numa.topology_manager import Request
 from streams.rules.pods.containers import all_containers, declared_requests, is_sidecar
@@ -139,8 +139,8 @@ _OF_DAEMONS: Final = (
 """Taints that the pods of every DaemonSet tolerate (rules: scheduler-fit)."""
 _OF_NETWORK: Final = ("network-unavailable", "NoSchedule")
 """And those on the network of the host."""
-_SYSTEM_CLASSES: Final = frozenset({"system-cluster-critical", "system-node-critical"})
-"""Priority classes of critical pods; other classes end below these."""
+_SYSTEM_CLASSES: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
+"""Priorities by class of critical pods; other classes end below these."""
 _TEMPLATES: Final = ("jobTemplate", "template")
 
 
@@ -160,7 +160,6 @@ def request_of_manifest(manifest: Any, count: int | None, *, insists: bool = Fal
         request = request._replace(
             made=given.made,
             unknown=(*request.unknown, *map(unattached, given.of_a_set)),
-            may_preempt=request.may_preempt and given.preempts,
         )
     except (msgspec.ValidationError, InvalidQuantity, AttributeError, KeyError, TypeError) as error:
         raise BadFitRequest(f"not the manifest of a pod: {error}") from None
@@ -235,7 +234,6 @@ class _Given(NamedTuple):
     """Claims that are made with each pod, by volume."""
     of_a_set: list[str]
     """Volumes of a StatefulSet, whose claims may be there already."""
-    preempts: bool = True
 
 
 def _pod_in(manifest: Any) -> tuple[Pod, _Given]:
@@ -254,8 +252,7 @@ def _pod_in(manifest: Any) -> tuple[Pod, _Given]:
             pod = msgspec.convert({"metadata": named, "spec": spec}, Pod)
             if is_of_daemons:
                 pod = _of_daemon_set(pod)
-            preempts = spec.get("preemptionPolicy") != "Never"
-            return pod, _Given(count, dict(_made(spec.get("volumes") or ())), of_a_set, preempts)
+            return pod, _Given(count, dict(_made(spec.get("volumes") or ())), of_a_set)
         of_a_set = [each["metadata"]["name"] for each in spec.get("volumeClaimTemplates") or ()]
         is_of_daemons = found.get("kind") == "DaemonSet"
         found, count = inner, spec.get("replicas", _at_once(spec, count))
@@ -304,9 +301,16 @@ def _request(pod: Pod, requests: dict[str, int]) -> PodRequest:
         tolerations=tuple(pod.spec.tolerations or ()),
         node_name=pod.spec.node_name,
         is_critical=is_critical(pod) or pod.spec.priority_class_name in _SYSTEM_CLASSES,
-        may_preempt=(pod.spec.priority or 0) > 0 or bool(pod.spec.priority_class_name),
+        priority=_priority(pod.spec),
         unknown=(f"the overhead of runtime class {pod.spec.runtime_class_name}",) if overhead else (),
     )
+
+
+def _priority(spec: PodSpec) -> int | None:
+    """Return what the API server gives it; None for a class that it alone knows."""
+    if spec.priority is None and spec.priority_class_name:
+        return _SYSTEM_CLASSES.get(spec.priority_class_name)
+    return spec.priority or 0
 
 
 def _container(container: Container, *, guaranteed: bool, pins: bool) -> Request:

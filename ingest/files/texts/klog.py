@@ -6,6 +6,7 @@ Every line is hostile and may be cut: a line of any other form is None, and noth
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
@@ -60,9 +61,11 @@ _KLOG: Final = re.compile(
 )
 _QUOTED: Final = r'"(?:[^"\\]|\\.)*"'
 _SAID: Final = re.compile(rf"(?P<said>{_QUOTED}|(?!\")[^\n]*)")
+_PLAIN: Final = re.compile(rf"\s(?P<name>\w{{1,64}})=(?P<value>{_QUOTED}|[^\s\"]+)")
 _VALUE: Final = re.compile(
     rf"\s(?P<name>\w{{1,64}})=(?P<value>{_QUOTED}|\[(?:{_QUOTED}|[^\]\"])*\]|\{{[^}}]*\}}|[^\s\"]+)"
 )
+_CLOSES: Final = {"[": "]", "{": "}"}
 _ITEM: Final = re.compile(rf"{_QUOTED}|[^\s,\[\]\"]+")
 OF_KUBELET: Final = (
     "kubelet",
@@ -130,13 +133,22 @@ def _text(text: str) -> Line | None:
     local = datetime.fromisoformat(f"{LEAP_YEAR}-{header['month']}-{header['day']} {header['clock']}")
     if at is not None and not at.microsecond and (at.minute, at.second) == (local.minute, local.second):
         at = at.replace(microsecond=local.microsecond)
-    values: dict[str, Value] = {
-        each["name"]: _value(each["value"]) for each, _ in zip(_VALUE.finditer(body), range(_VALUES), strict=False)
-    }
+    values: dict[str, Value] = {name: _value(each) for name, each in islice(_values(body), _VALUES)}
     text = _unquoted(match["said"] if match else "").strip()
     if not body.startswith('"') and (sentence := in_later_words(text)) is not None:
         text, values = sentence
     return Line(text, values, at, local, host, program)
+
+
+def _values(body: str) -> Iterator[tuple[str, str]]:
+    """Yield names and values. After a bracket that is not closed, others count as text, so that each is read once."""
+    form, found = _VALUE, _VALUE.search(body)
+    while found:
+        value = found["value"]
+        yield found["name"], value
+        if not value.endswith(_CLOSES.get(value[0], "")):
+            form = _PLAIN
+        found = form.search(body, found.end())
 
 
 def _absolute(named: dict[str, str | None]) -> datetime | None:

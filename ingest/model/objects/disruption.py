@@ -20,6 +20,8 @@ class _Status(KeptObject, frozen=True):
     disruptions_allowed: Int32 = 0
     current_healthy: Int32 = 0
     desired_healthy: Int32 = 0
+    disrupted_pods: dict[str, str] | None = None
+    """Pods whose end was granted and not seen yet, each with the time."""
 
 
 class PodDisruptionBudget(KeptObject, frozen=True):

@@ -163,6 +163,7 @@ class PodSpec(KeptObject, frozen=True):
     restart_policy: str = ""
     priority: Int32 | None = None
     priority_class_name: str = ""
+    preemption_policy: str = ""
     node_selector: dict[str, str] | None = None
     affinity: Affinity | None = None
     tolerations: list[Toleration] | None = None

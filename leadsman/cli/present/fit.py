@@ -12,6 +12,7 @@ from sql.database.open import Result
 from sql.questions.cells import CELL, Column
 from sql.questions.fit import Known
 from streams.questions.fit import Answer, NodeAnswer
+from streams.questions.fit_preemption import PreemptionAnswer, VictimAnswer
 from streams.questions.fit_request import MILLI, FitRequest
 from streams.rules.events.admission import amount, of
 from streams.rules.scheduling.scores import MOST, WEIGHTS
@@ -19,6 +20,8 @@ from streams.rules.values.quantity import format_quantity
 
 SURE: Final = {"exact": "CPU ids", "count": "CPU counts", "none": "pod specs"}
 """The base of the verdict on NUMA nodes, by the source's fidelity."""
+_VICTIMS: Final = 10
+"""Number of pods that are named."""
 _VERDICT: Final = 2
 """Place of the column that the score follows."""
 
@@ -50,6 +53,7 @@ def fit_lines(
             f"{counted(each.largest_fit_cpus, 'CPU')} would be free on one NUMA node."
         )
     yield from _score_lines(found)
+    yield from _preemption_lines(found.preemption)
     if found.not_judged:
         yield f"Not judged: {plain('; '.join(found.not_judged))}."
 
@@ -61,11 +65,37 @@ def _score_lines(found: Answer) -> Iterator[str]:
     first = f"{best[0]} scores highest" if len(best) == 1 else f"{counted(len(best), 'node')} score highest"
     of = f"{max(found.highest.values())} of {MOST * sum(WEIGHTS.values()):,}"
     yield f"By the default plugins and weights of kube-scheduler 1.36, {first}, with {of}."
+    yield "Other profiles and extenders score otherwise, and no source has those of your scheduler."
     unknown = [f"{name} (at most {MOST * WEIGHTS[name]}: {why})" for name, why in found.unscored.items()]
     if unknown:
-        yield f"Unknown scores: {', '.join(unknown)}."
+        most = MOST * sum(WEIGHTS[name] for name in found.unscored)
+        can = "can" if found.lead is not None and found.lead <= most else "cannot"
+        yield f"Unknown scores, which {can} put another node first: {', '.join(unknown)}."
     if not found.compares_all:
         yield "The scheduler compares only a part of the nodes that pass its filters."
+
+
+def _preemption_lines(found: PreemptionAnswer | None) -> Iterator[str]:
+    if found is None:
+        return
+    if found.victims:
+        more = len(found.nodes) - 1
+        others = f" or one of {counted(more, 'other node')} alike" if more else ""
+        names = [_victim(each) for each in found.victims[:_VICTIMS]]
+        names += [f"{len(found.victims) - _VICTIMS} more"] * (len(found.victims) > _VICTIMS)
+        pods = counted(len(found.victims), "pod")
+        yield f"Preemption would end {pods} on {plain(found.nodes[0])}{others}: {', '.join(names)}."
+    elif found.reason:
+        yield f"Preemption would end no pod for it: {found.reason}."
+    else:
+        yield "Whether preemption would make room for it is unknown."
+    if found.unknown:
+        yield f"Unknown of preemption: {plain('; '.join(found.unknown))}."
+
+
+def _victim(each: VictimAnswer) -> str:
+    budget = ", against its budget" if each.breaks_budget else ""
+    return f"{plain(each.namespace)}/{plain(each.pod)} (priority {each.priority}{budget})"
 
 
 def fit_rows(found: Answer) -> Result:

@@ -10,9 +10,9 @@ SELECT
     if(p.pod = '', v.uid, p.pod) AS pod,
     v.container AS container,
     multiIf(v.cpu_weight IS NOT NULL, concat('cpu.weight ', toString(v.cpu_weight)), v.cpu_shares IS NOT NULL, concat('cpu.shares ', toString(v.cpu_shares)), '') AS cpu,
-    nullIf(v.cpu_quota_microseconds, -1) AS cpu_quota_microseconds,
+    v.cpu_quota_microseconds AS cpu_quota_microseconds,
     v.cpu_period_microseconds AS cpu_period_microseconds,
-    nullIf(v.memory_limit_bytes, -1) AS memory_limit_bytes,
+    v.memory_limit_bytes AS memory_limit_bytes,
     v.cgroup AS cgroup,
     v.ts AS ts
 FROM cgroup_values AS v

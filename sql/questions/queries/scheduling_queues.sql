@@ -11,6 +11,17 @@ SELECT
     pods,
     leaves_when
 FROM scheduling_queues
-WHERE (cluster, scheduler, ts) IN (SELECT cluster, scheduler, max(ts) FROM scheduling_queues GROUP BY cluster, scheduler)
+WHERE (cluster, scheduler, ts) IN
+    (
+        -- A scheduler that was asked and no longer leads has no newer queues than those that it had then
+        SELECT cluster, scheduler, seen
+        FROM
+        (
+            SELECT cluster, scheduler, max(ts) AS seen, max(if(scheduler = '', toDateTime64(0, 6, 'UTC'), seen)) OVER (PARTITION BY cluster) AS newest
+            FROM scheduling_queues
+            GROUP BY cluster, scheduler
+        )
+        WHERE scheduler = '' OR seen >= newest - INTERVAL 5 MINUTE
+    )
     AND {asked cluster}
 ORDER BY cluster, scheduler, indexOf(['active', 'backoff', 'unschedulable', 'gated'], queue)

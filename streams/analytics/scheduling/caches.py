@@ -74,7 +74,8 @@ def judged_cache(state: State, record: SchedulerCacheRecord) -> Iterator[Schedul
     settled = frozenset(name for name, node in nodes.nodes.items() if node.since <= at - YOUNG)
     known = frozenset(nodes.nodes) | {gone.name for gone in nodes.gone if gone.until >= at - YOUNG}
     version = cluster_of(nodes).version
-    findings = judge_cache(record.nodes, record.names, record.missed, counted, settled, known)
+    nodes_there = None if record.cut else record.nodes
+    findings = judge_cache(nodes_there, record.names, record.missed, counted, settled, known)
     for finding in findings[:_MOST]:
         evidence = f"{record.scheduler}: {finding.evidence}" if record.scheduler else finding.evidence
         yield spot("cache", finding._replace(evidence=evidence), version, record.cluster, at)

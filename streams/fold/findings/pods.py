@@ -48,6 +48,7 @@ class PodBinding(NamedTuple):
     deletion_asked_at: datetime | None = None
     waits_for: str = ""
     preferences: str = ""
+    started_at: datetime | None = None
 
 
 @row(table="pod_ends", composed=("ending",), version=("actor", "cause_known", "time_known", "updated_at"))

@@ -168,7 +168,7 @@ def judge_counted(nodes_total: int, existing: Counted) -> Finding | None:
 
 
 def judge_cache(
-    nodes: int,
+    nodes: int | None,
     names: Sequence[str] | None,
     missed: Sequence[str],
     existing: Counted,
@@ -178,14 +178,16 @@ def judge_cache(
     """Judge the scheduler's cache (rules: scheduler-cache): the nodes with a witness of their absence or presence,
     else their number.
 
-    `settled` are the nodes that have existed for over a minute, `known` all of the last minute. A cache without
-    fault proves nothing about the list that a faulty node tree makes of it.
+    `nodes` is None for a dump that was cut. `settled` are the nodes that have existed for over a minute, `known` all
+    of the last minute. A cache without fault proves nothing about the list that a faulty node tree makes of it.
     """
-    if not existing.highest:
+    if nodes is not None and not existing.highest:
         return [
             Finding("inconclusive", f"the scheduler's cache has {counted(nodes, 'node')}, but no Node was observed")
         ]
     findings = [Finding("stale_view", _MISSED, name) for name in sorted({*missed} & settled)]
+    if nodes is None:
+        return [*findings, Finding("inconclusive", _CUT)]
     if names is not None:
         lacking = sorted(settled - {*names, *missed})
         evidence = (
@@ -202,6 +204,7 @@ def judge_cache(
     return [*findings, finding._replace(evidence=f"scheduler_cache_size: {finding.evidence}")]
 
 
+_CUT: Final = "the dump of the scheduler's cache ends before that of its queues, so it may lack nodes"
 _MISSED: Final = "the scheduler's own comparison finds it missing in its cache"
 
 

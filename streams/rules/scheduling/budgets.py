@@ -25,6 +25,8 @@ class Budget(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """A pod that is not Ready may always go."""
     is_stale: bool = False
     """Its controller has not evaluated its newest version."""
+    disrupted: list[str] = []
+    """Pods that go already, and do not count again."""
 
 
 class Ruling(NamedTuple):
@@ -41,6 +43,7 @@ def budget_facts(budget: PodDisruptionBudget) -> Budget:
         desired=status.desired_healthy,
         always_unready=budget.spec.unhealthy_pod_eviction_policy == "AlwaysAllow",
         is_stale=status.observed_generation < budget.metadata.generation,
+        disrupted=sorted(status.disrupted_pods or ()),
     )
 
 

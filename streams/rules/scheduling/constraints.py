@@ -19,6 +19,7 @@ from streams.rules.scheduling.selectors import Requirement, matches, node_terms,
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 EVERY_NAMESPACE: Final = "*"
+_NEVER: Final = "Never"
 ANY_ADDRESS: Final = "0.0.0.0"  # noqa: S104  not bound to
 _ELSEWHERE: Final = (
     "gce_persistent_disk",
@@ -101,6 +102,7 @@ class Constraints(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     devices: list[ClaimedDevices] = []
     scheduler: str = ""
     """Its name, where that is not Kubernetes' own."""
+    never_preempts: bool = False
 
 
 NONE: Final = Constraints()
@@ -129,6 +131,7 @@ def constraints_of(pod: Pod) -> Constraints:
         claimed=claimed,
         devices=list(_devices(pod)),
         scheduler=other_scheduler(pod.spec.scheduler_name),
+        never_preempts=spec.preemption_policy == _NEVER,
     )
 
 
@@ -179,6 +182,7 @@ def _chooses(spec: PodSpec) -> bool:
         or spec.scheduling_gates
         or spec.resource_claims
         or other_scheduler(spec.scheduler_name)
+        or spec.preemption_policy == _NEVER
     )
 
 

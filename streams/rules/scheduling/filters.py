@@ -124,8 +124,8 @@ class PodRequest(NamedTuple):
     """If true, a node whose kubelet pins no CPUs does not fit it."""
     is_critical: bool = False
     """Kubelets under pressure admit it."""
-    may_preempt: bool = False
-    """Its priority may let the scheduler preempt other pods for it."""
+    priority: int | None = 0
+    """None if the value of its class is unknown."""
 
     @property
     def known_needs(self) -> tuple[Need, ...]:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from streams.rules.scheduling.constraints import NONE, Constraints, Namespaces, NeighbourTerm, Spread, with_names
 from streams.rules.scheduling.preferences import NO_PREFERENCES, Preferences, preferences_with_names
@@ -89,15 +89,15 @@ class _Effect(NamedTuple):
 
 
 class Neighbourhood:
-    """Effect of the pods on all nodes on one more pod; `join` adds another."""
+    """Effect of the pods on all nodes on one more pod; `join` adds another, or takes one away."""
 
     def __init__(self, pod: Neighbour, places: Iterable[Place]) -> None:
         self.pod = pod
         wants = pod.constraints
         self._near = Counter[_Domain]()
         self._away = Counter[_Domain]()
-        self._unwelcome: set[_Domain] = set()
-        self._perhaps_unwelcome: set[_Domain] = set()
+        self._unwelcome = Counter[_Domain]()
+        self._perhaps_unwelcome = Counter[_Domain]()
         self._spread: list[dict[str, int]] = [{} for _ in wants.spread]
         self._effects: dict[int, _Effect] = {}
         """Effects of each pod, by its identity: most pods are equal, and the same object."""
@@ -107,22 +107,27 @@ class Neighbourhood:
             for other in place.pods:
                 self.join(place, other)
 
-    def join(self, place: Place, other: Neighbour) -> None:
+    def join(self, place: Place, other: Neighbour, by: Literal[1, -1] = 1) -> None:
         bearing = self._effects.get(id(other))
         if bearing is None:
             bearing = self._effects[id(other)] = self._effect(other)
         if not bearing.is_any:
             return
         labels = place.labels
-        for counted, terms in ((self._near, bearing.near), (self._away, bearing.away)):
+        for counted, terms in (
+            (self._near, bearing.near),
+            (self._away, bearing.away),
+            (self._unwelcome, bearing.unwelcome),
+            (self._perhaps_unwelcome, bearing.perhaps),
+        ):
             for domain in _domains(terms, labels):
-                counted[domain] += 1
-        self._unwelcome.update(_domains(bearing.unwelcome, labels))
-        self._perhaps_unwelcome.update(_domains(bearing.perhaps, labels))
+                counted[domain] += by
+                if not counted[domain]:
+                    del counted[domain]
         if bearing.alike:
             for counts, each in self._counted(place):
                 if each in bearing.alike:
-                    counts[labels[each.topology_key]] += 1
+                    counts[labels[each.topology_key]] += by
 
     def _effect(self, other: Neighbour) -> "_Effect":
         pod, wants = self.pod, self.pod.constraints
@@ -143,7 +148,7 @@ class Neighbourhood:
         return [*self._unspread(place), *self._refused_by_affinity(place)]
 
     def unknowns(self, place: Place) -> list[str]:
-        if self._perhaps_unwelcome.isdisjoint(place.labels.items()):
+        if self._perhaps_unwelcome.keys().isdisjoint(place.labels.items()):
             return []
         return ["which namespaces the anti-affinity of pods that are there selects"]
 
@@ -180,7 +185,7 @@ class Neighbourhood:
             yield NO_NEIGHBOUR
         elif any(self._away[domain] for domain in _domains(wants.anti_affinity, place.labels)):
             yield BAD_NEIGHBOUR
-        elif not self._unwelcome.isdisjoint(place.labels.items()):
+        elif not self._unwelcome.keys().isdisjoint(place.labels.items()):
             yield UNWELCOME
 
     def _is_near(self, place: Place) -> bool:

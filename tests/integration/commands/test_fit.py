@@ -219,7 +219,8 @@ def test_a_pending_pod_gets_the_schedulers_scores_where_it_sees_room(late_joiner
     assert {each["score"] for each in answer["nodes"]} == {416, None}
     said = " ".join(leadsman("fit", "--pod", "shop/needs-8", db=late_joiners).stdout.split())
     assert "2 nodes score highest, with 416 of 1,400." in said
-    assert "ImageLocality (at most 100: no source has the images on nodes)" in said
+    assert "which can put another node first: ImageLocality (at most 100: no source has the images on nodes)" in said
+    assert "Other profiles and extenders score otherwise" in said
 
 
 def test_a_node_that_is_asked_about_alone_scores_highest_only_if_no_other_scores_higher(late_joiners: Path) -> None:
@@ -228,6 +229,54 @@ def test_a_node_that_is_asked_about_alone_scores_highest_only_if_no_other_scores
     assert "2 nodes score highest, with 416 of 1,400." in " ".join(done.stdout.split())
     new = leadsman("fit", "--pod", "shop/needs-8", "--like", "node-5", db=late_joiners)
     assert "new node like node-5 scores highest" in " ".join(new.stdout.split())
+
+
+def object_of(kind: str, name: str, spec: dict[str, Any], status: dict[str, Any], **metadata: Any) -> dict[str, Any]:
+    version = "policy/v1" if kind == "PodDisruptionBudget" else "v1"
+    named = {"name": name, "namespace": "shop", "uid": name, **metadata}
+    return {"apiVersion": version, "kind": kind, "metadata": named, "spec": spec, "status": status}
+
+
+def a_pod(name: str, hour: int, priority: int = 0, **spec: Any) -> dict[str, Any]:
+    containers = [{"name": "c", "resources": {"requests": {"cpu": "2"}}}]
+    status = {"phase": "Running", "startTime": f"2026-07-01T{hour}:00:00Z"} if spec else {"phase": "Pending"}
+    more = {"labels": {"app": name}, "creationTimestamp": "2026-07-01T09:00:00Z"}
+    return object_of("Pod", name, {"containers": containers, "priority": priority, **spec}, status, **more)
+
+
+def answered(folder: Path, pod: str, *objects: dict[str, Any]) -> str:
+    """Ask for a pod that waits, beside a node of 4 CPUs with pods that started at 10 and 11 o'clock."""
+    status = {"allocatable": {"cpu": "4", "pods": "110"}, "conditions": [{"type": "Ready", "status": "True"}]}
+    node = object_of("Node", "n", {}, status, namespace="")
+    there = [a_pod("old", 10, nodeName="n"), a_pod("young", 11, nodeName="n")]
+    waiting = [a_pod("urgent", 12, 10), a_pod("usual", 12)]
+    never = a_pod("patient", 12, 10)
+    never["spec"]["preemptionPolicy"] = "Never"
+    items = [node, *there, *waiting, never, *objects]
+    folder.mkdir()
+    (folder / "all.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    succeeds("replay", folder / "all.json", "--quiet", db=folder / "db")
+    done = leadsman("fit", "--pod", f"shop/{pod}", db=folder / "db")
+    assert (done.returncode, done.stderr) == (1, "")
+    return " ".join(done.stdout.split())
+
+
+def test_whom_preemption_would_end_for_a_pending_pod_is_said(tmp_path: Path) -> None:
+    said = answered(tmp_path / "a", "urgent")
+    assert "Preemption would end 1 pod on n: shop/young (priority 0)." in said
+    assert "the list of PodDisruptionBudgets was not read" in said
+    no_lower, never = answered(tmp_path / "b", "usual"), answered(tmp_path / "c", "patient")
+    assert "Preemption would end no pod for it: no pod has a lower priority." in no_lower
+    assert "Preemption would end no pod for it: its preemptionPolicy is Never." in never
+
+
+def test_a_budget_decides_whom_preemption_would_end(tmp_path: Path) -> None:
+    spec, status = {"selector": {"matchLabels": {"app": "young"}}}, {"disruptionsAllowed": 0}
+    said = answered(tmp_path / "a", "urgent", object_of("PodDisruptionBudget", "b", spec, status))
+    assert "Preemption would end 1 pod on n: shop/old (priority 0)." in said
+    both = {"selector": {"matchExpressions": [{"key": "app", "operator": "Exists"}]}}
+    said = answered(tmp_path / "b", "urgent", object_of("PodDisruptionBudget", "b", both, status))
+    assert "shop/young (priority 0, against its budget)" in said
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ var oracles = map[string]func(json.RawMessage) (any, error){
 	"image_gc":       answers(imageGC),
 	"node_tree":      answers(nodeTree),
 	"placement":      answers(placement),
+	"preemption":     answers(preemptionOf),
 	"scores":         answers(scores),
 	"thresholds":     answers(thresholds),
 	"volumes":        answers(volumes),

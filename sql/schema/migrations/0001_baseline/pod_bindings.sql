@@ -28,10 +28,11 @@ CREATE TABLE IF NOT EXISTS pod_bindings
     local_volumes Array(String) COMMENT 'Names of its volumes that the eviction ranking counts: hostPath, configMap, gitRepo, emptyDir on disk',
     landed_at DateTime MATERIALIZED now() COMMENT 'When it was stored; retention counts from here',
     labels Map(LowCardinality(String), String) COMMENT 'Its labels',
-    constraints String COMMENT 'Inputs of the scheduler besides requests and tolerations, as JSON: nodes, ports, affinity, anti_affinity, spread, gates, volumes, claimed, devices, claims. claimed has its volumes, their claims, and whether these are made for it. devices has its device claims, their objects, and whether these are made for it. claims has device claims without a known object. Empty if there are no inputs',
+    constraints String COMMENT 'Inputs of the scheduler besides requests and tolerations, as JSON: nodes, ports, affinity, anti_affinity, spread, gates, volumes, claimed, devices, claims. claimed has its volumes, their claims, and whether these are made for it. devices has its device claims, their objects, and whether these are made for it. claims has device claims without a known object. never_preempts is true for a pod with the preemptionPolicy Never. Empty if there are no inputs',
     deletion_asked_at Nullable(DateTime64(6, 'UTC')) COMMENT 'When its deletion was asked for; null if it was not' CODEC(Delta, ZSTD(1)),
     waits_for String COMMENT 'Why it is Pending, by its own status: a text of the scheduler that names no nodes, or why a container cannot start; else empty',
-    preferences String COMMENT 'Inputs of the scheduler''s scores, as JSON: nodes and neighbours (each with a weight, below 0 for those to be away from), spread, and added. added is what scores add to its requests, for containers without one. Empty if there are no inputs'
+    preferences String COMMENT 'Inputs of the scheduler''s scores, as JSON: nodes and neighbours (each with a weight, below 0 for those to be away from), spread, and added. added is what scores add to its requests, for containers without one. Empty if there are no inputs',
+    started_at Nullable(DateTime64(6, 'UTC')) COMMENT 'When its kubelet began with it; null if that was not seen by then' CODEC(Delta, ZSTD(1))
 )
 ENGINE = ReplacingMergeTree
 PARTITION BY toYYYYMM(ts)

@@ -5,7 +5,8 @@ from datetime import timedelta
 from typing import Any
 
 from components.rows import T0, row, store
-from sql.database.open import Database
+from sql.database.open import Database, Result
+from sql.questions.cells import as_columns
 from sql.questions.queries import run, saved_query
 from streams.fold.findings import CgroupValuesRow, PodBinding
 
@@ -29,9 +30,15 @@ def test_a_pod_its_sandbox_and_its_container_have_a_row_each(database: Database)
     container = values("b", cpu_weight=17, cpu_quota_microseconds=10000, memory_limit_bytes=64)
     assert asked(database, pod, sandbox, container) == [
         ("web", "", "cpu.weight 4", 10000, 64),
-        ("web", "a", "cpu.weight 1", None, None),
+        ("web", "a", "cpu.weight 1", -1, -1),
         ("web", "b", "cpu.weight 17", 10000, 64),
     ]
+
+
+def test_no_limit_is_told_from_an_unknown_one() -> None:
+    names, types = ("cpu_quota_microseconds", "memory_limit_bytes"), ("Nullable(Int64)",) * 2
+    shown = as_columns(Result(names, types, [(-1, -1), (None, None), (10000, 64)]))
+    assert [each.cells for each in shown] == [["no limit", "-", "10 ms"], ["no limit", "-", "64 B"]]
 
 
 def test_the_last_time_counts(database: Database) -> None:

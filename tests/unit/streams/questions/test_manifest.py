@@ -364,14 +364,26 @@ def test_what_is_not_judged_is_said_where_it_matters() -> None:
     (limits,) = fitting(shared(), free).not_judged
     assert "ResourceQuota" in limits
     assert "namespace default" in limits
+    assert fitting(shared(priority=5), full).not_judged == [], "whom preemption would end is judged"
     for spec, is_said in (
         ({"priorityClassName": "high"}, True),
         ({"priority": 5}, True),
         ({"priority": 5, "preemptionPolicy": "Never"}, False),
         ({}, False),
     ):
-        assert bool(fitting(shared(**spec), full).not_judged) == is_said
+        some = fitting(shared(**spec), full, free, count=5).not_judged
+        assert any("preempt" in each for each in some) == is_said
     assert not [each for each in fitting(shared(priority=5), free).not_judged if "preempt" in each]
+
+
+def test_a_pod_of_a_class_that_only_the_api_server_knows_has_no_known_priority() -> None:
+    for spec, priority in (
+        ({}, 0),
+        ({"priority": -3, "priorityClassName": "low"}, -3),
+        ({"priorityClassName": "system-node-critical"}, 2_000_001_000),
+        ({"priorityClassName": "high"}, None),
+    ):
+        assert request_of_manifest(shared(**spec), None)[1].priority == priority
 
 
 def test_storage_has_no_numa_nodes_and_a_kubelet_that_pins_nothing_leaves_no_doubt_about_cpus() -> None:

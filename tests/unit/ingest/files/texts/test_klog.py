@@ -1,6 +1,7 @@
 """Lines of klog in every form in which people save them, and hostile ones (rules: kubelet-log)."""
 
 import json
+import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -265,6 +266,22 @@ def test_pods_are_read_of_text_and_of_json_alike() -> None:
     )
     found = [parse(each.encode()) for each in (text, as_json)]
     assert [each and each.values["pods"] for each in found] == [["a/b", "c/d"]] * 2
+
+
+@pytest.mark.parametrize("part", [" a=[", " a={", ' a=["', ' a=[" "', ' a="'])
+def test_a_line_of_open_brackets_and_quotes_takes_time_in_proportion(part: str) -> None:
+    line = (f'I0106 12:44:17.658612 1 a.go:1] "Eviction manager: must evict" n="1"{part * 4000}').encode()
+    began = time.process_time()
+    found = [parse(line) for _ in range(100)]
+    assert found[0] is not None
+    assert found[0].values["n"] == "1"
+    assert time.process_time() - began < 3
+
+
+def test_values_behind_a_list_that_was_cut_are_read() -> None:
+    found = parse(b'I0106 12:44:17.658612 1 a.go:1] "Said" pods=["a/b" "c/d node="n1" signal=memory.available')
+    assert found is not None
+    assert found.values["signal"] == "memory.available"
 
 
 @given(

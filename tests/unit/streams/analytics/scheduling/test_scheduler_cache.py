@@ -3,7 +3,7 @@ scheduler-cache, blind-spots).
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import msgspec
 import pytest
@@ -112,6 +112,20 @@ def test_a_dump_names_the_nodes() -> None:
     assert spots([*THREE, observed(DUMP)]) == [("ghost_nodes", "ghost"), ("stale_view", "m2"), ("stale_view", "m3")]
 
 
+@pytest.mark.parametrize("kept", [str, lambda text: about_the_cache(text.encode()).decode()])
+def test_a_dump_that_was_cut_lacks_no_node(kept: Callable[[str], str]) -> None:
+    """The scheduler closes the value, and then dumps its queues; what it found missing itself still counts."""
+    whole, _, _ = DUMP.partition("I1123 10:03:00.000003")
+    assert spots([*THREE, observed(kept(whole))]) == [
+        ("ghost_nodes", "ghost"),
+        ("stale_view", "m2"),
+        ("stale_view", "m3"),
+    ]
+    cut = observed(kept(whole.removesuffix(" >\n")))
+    assert (cut.names, cut.cut) == (None, True)
+    assert spots([*THREE, cut]) == [("stale_view", "m3")]
+
+
 def test_without_nodes_a_cache_shows_nothing() -> None:
     assert spots([tick(0), observed(SIZE % 4), observed(DUMP)]) == []
 
@@ -204,7 +218,8 @@ def test_of_a_dump_that_was_cut_the_queue_of_a_pod_is_unknown() -> None:
     assert queues(observed(f"{QUEUED}:\n{OF_PODS}")) == {}, "old versions write no summary"
 
 
-WHOLE = "Dump of cached NodeInfo\n" + "".join(f"Node name: {each}\n" for each in ("m1", "m2", "m3", "w1"))
+NODES = "Dump of cached NodeInfo\n" + "".join(f"Node name: {each}\n" for each in ("m1", "m2", "m3", "w1"))
+WHOLE = f"{NODES}Dump of scheduling queue\n"
 
 
 def lost(*texts: tuple[str, float]) -> list[tuple[str, str]]:
@@ -242,6 +257,7 @@ AT_FAULT = "the list that it makes of them is at fault"
         (QUEUES + SIZE % 4, 600, f"its cache has 4 nodes, as many as exist: {AT_FAULT}"),
         (SIZE % 4, 600, ""),  # it may not lead
         (WHOLE.replace("m3", "m9"), 210, ""),
+        (NODES, 210, ""),  # it was cut
     ],
 )
 def test_a_whole_cache_is_evidence_that_the_list_is_at_fault(text: str, seconds: float, says: str) -> None:
@@ -253,7 +269,9 @@ def test_a_whole_cache_is_evidence_that_the_list_is_at_fault(text: str, seconds:
 
 def test_a_cache_from_before_a_node_joined_is_no_evidence_about_the_list() -> None:
     """It cannot show whether the later node is missing in the cache or in the list."""
-    before = observed("Dump of cached NodeInfo\nNode name: m1\nNode name: m2\nNode name: w1\n", 60)
+    before = observed(
+        "Dump of cached NodeInfo\nNode name: m1\nNode name: m2\nNode name: w1\nDump of scheduling queue\n", 60
+    )
     nodes = [node(name, zone="one", version="v1.18.4") for name in ("m1", "m2")]
     nodes.append(node("w1", zone="two", version="v1.18.4"))
     failure = pod("p", 400, "0/4 nodes are available: 3 node(s) didn't match node selector.")
