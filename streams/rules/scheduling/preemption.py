@@ -23,7 +23,7 @@ _NO_LOWER: Final = "no pod has a lower priority"
 _NOT_ENOUGH: Final = "no node would take it, even without all pods of lower priority"
 _BUDGETS: Final = "which pods are protected: the list of PodDisruptionBudgets was not read"
 _PRIORITY: Final = "the value of its priority class"
-_ALL_0: Final = "whether pods have priorities: all that were seen have 0"
+_ALL_0: Final = "the priorities of bound pods: each is 0, or was not read"
 _PASSING: Final = "whether a node takes it as it is"
 _VOLUMES: Final = frozenset({IN_USE, TOO_MANY})
 _LATEST: Final = datetime.max.replace(tzinfo=UTC)

@@ -121,8 +121,8 @@ def test_what_is_not_known_is_said() -> None:
     assert "equally important" in unknown(asked(unseen, budgets={}))
     both = asked(unseen, cpus=4, budgets={})
     assert (ended(both), unknown(both)) == ({"n": ["b", "a"]}, ""), "all of them go, whichever is older"
-    assert "all that were seen have 0" in unknown(asked(occupied("n", bound("a", 4)), budgets={}))
-    assert "all that were seen have 0" in unknown(asked(occupied("n", bound("a", 4)), priority=0))
+    assert "each is 0, or was not read" in unknown(asked(occupied("n", bound("a", 4)), budgets={}))
+    assert "each is 0, or was not read" in unknown(asked(occupied("n", bound("a", 4)), priority=0))
     leaving = bound("a", 4)._replace(itself=Neighbour("ns", terminating=True))
     assert "already end on n" in unknown(asked(occupied("n", leaving), budgets={}))
     many = [occupied(f"n{number}", bound("a", 4)) for number in range(101)]
