@@ -1,6 +1,4 @@
-"""What was pasted of `kubectl describe` without its head: below a command that names the object, or a status alone
-(rules: pasted-text).
-"""
+"""Reads parts of `kubectl describe` without its head: below a command with the name, or a status (rules: pasted-text)."""
 
 import re
 from collections.abc import Iterator
