@@ -1,4 +1,4 @@
-"""Reads parts of `kubectl describe` without its head: below a command with the name, or a status (rules: pasted-text)."""
+"""Reads parts of `kubectl describe` without its head: below a command, or a status alone (rules: pasted-text)."""
 
 import re
 from collections.abc import Iterator
