@@ -147,7 +147,7 @@ class NodeLine(NamedTuple):
     pressure_since: Mapping[str, datetime] = MappingProxyType({})
     """Start times by condition at the end."""
     pressure_or_earlier: tuple[str, ...] = ()
-    """Those of them that held already when they were first seen, as a taint without its time shows it."""
+    """Conditions that held already when they were first seen, as a taint without its time shows them."""
     pool: str = ""
     """Empty if no label names one."""
     last_sample_at: datetime | None = None
