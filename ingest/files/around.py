@@ -184,15 +184,22 @@ _QUOTES: Final = {
     b"\t": re.compile(rb"^ {0,5}\d{1,7}\t", re.MULTILINE),
 }
 """Matches the mark before each line of an object, by its last letter."""
+_MARKS: Final = re.compile(rb"^(?:> ?)+", re.MULTILINE)
 _FIRST_BYTES: Final = 1 << 16
+
+
+def _unmarked(data: bytes) -> bytes:
+    """Return the text of a letter that quotes nothing else, without the marks before its lines."""
+    is_quoted = data.startswith(b"> ") and all(not line or line.startswith(b">") for line in data.splitlines())
+    return _MARKS.sub(b"", data) if is_quoted else data
 
 
 def as_utf8(data: bytes) -> bytes:
     """Text that may be UTF-16, which PowerShell's `>` writes, as UTF-8 without a mark; of a part, what is whole.
 
     Colours of a terminal go: JSON has no such characters in its strings. The fences of Jira become those of
-    Markdown, and the quotes of a web page those of JSON. The marks of a letter or a patch before each line of an
-    object go, and so do numbers of lines.
+    Markdown, and the quotes of a web page those of JSON. The marks of a letter before each line of a text, and those
+    of a letter or a patch before each line of an object, go. So do numbers of lines.
     """
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         data = data[: len(data) & ~1].decode("utf-16", errors="replace").encode()
@@ -200,6 +207,7 @@ def as_utf8(data: bytes) -> bytes:
         encoding = "utf-16-le" if wide["little"] else "utf-16-be"
         data = data[: len(data) & ~1].decode(encoding, errors="replace").encode()
     data = data.removeprefix(b"\xef\xbb\xbf")
+    data = _unmarked(data)
     if data.startswith(b'"{\\'):
         data = _unescaped(data)
     if data.startswith((b"\x1e{", b"data: {")):

@@ -125,6 +125,7 @@ _FORMS: Final[tuple[tuple[FileKind, Callable[[bytes], object]], ...]] = (
     (FileKind.METRICS, _METRICS.match),
     (FileKind.JSON, is_prefixed),
     (FileKind.TEXT, is_pasted),
+    (FileKind.LOG, is_schedulers_log),
     (FileKind.TEXT, has_objects),
 )
 """Forms by the first bytes, the surest first."""

@@ -59,6 +59,10 @@ _TEXTS: Final[tuple[tuple[str, str], ...]] = (
         "a part of a described node, without its name; write the command above it: kubectl describe node NAME",
     ),
     (
+        r"(?:[^\n]*\n){0,40}?[ \t]+(?:Last )?State:[ \t]+(?:Terminated|Waiting|Running)\s*\n",
+        "a part of a described pod, without its name; write the command above it: kubectl describe pod NAME",
+    ),
+    (
         rf"(?:[^\n]*\n){{0,40}}?{_ROW}",
         f"rows of Events without their object, which are not read; {SAVE}",
     ),

@@ -298,7 +298,7 @@ UNREAD: dict[str, tuple[str, str]] = {
         'name=a kind=Pod action= objectAPIversion=v1 objectRV=1 reason=Evicted msg="m"\n',
         "Events as logfmt",
     ),
-    "describe.txt": ("Name:               n1\nRoles:              agent\n", "text of kubectl describe"),
+    "describe.txt": ("Name:         web\nReplicas:     1 desired | 1 updated\n", "text of kubectl describe"),
     "events.txt": (
         "NAMESPACE       LAST SEEN   TYPE      REASON\na   3m43s   Warning   Evicted\n",
         "a table of kubectl",

@@ -20,6 +20,8 @@ _PARTS: Final = re.compile(r"(\d+)([ydhms])")
 _SECONDS: Final = {"y": 365 * 86_400, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
 _PRECISE: Final = ((600, 1), (8 * 3_600, 60), (8 * 86_400, 3_600))
 """Below so many seconds an age has a unit of so many; above it is in days."""
+_NEAR: Final = timedelta(hours=12)
+"""A file that was saved later was saved again, or copied."""
 _DATE: Final = re.compile(r"\w{3}, \d\d \w{3} [12]\d{3} \d\d:\d\d:\d\d [+-]\d{4}")
 
 
@@ -39,7 +41,9 @@ Times: TypeAlias = dict[str, Any]
 def when(age: str, printed: Printed, *, is_last: bool = True) -> Times:
     """Fields of an Event that occurred so long before the text was printed; none for an impossible time."""
     if age == UNKNOWN_AGE:
-        latest = printed.at if printed.bound != "earliest" else max(printed.at, printed.saved_at or printed.at)
+        saved_at = printed.saved_at if printed.bound == "earliest" else None
+        is_near = saved_at is not None and timedelta() < saved_at - printed.at < _NEAR
+        latest = saved_at if saved_at is not None and is_near else printed.at
         return {"lastTimestamp": _text(printed.at), "latest": _text(latest)} if is_last else {}
     if re.fullmatch(_CLOCK, age):
         own = _own(age)

@@ -9,8 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from ingest.files.texts.ages import UNKNOWN_AGE, Printed
-from ingest.files.texts.event_rows import event_object
+from ingest.files.texts.event_rows import OF_NODE, REASONS_OF_NODE, event_object
 from ingest.files.texts.fragments import Command, Fragment
+from ingest.files.texts.sections import pressures
 from ingest.messages.reasons import is_by_kubelet, spelled
 
 MOST_COLUMNS: Final = 64
@@ -162,16 +163,17 @@ def _node(fields: dict[str, Any], _: Command, __: Printed) -> dict[str, Any] | N
     taints = [dict(_FIELD.findall(each)) for each in _TAINT.findall(_text(fields, "spec.taints"))]
     keys = {each.get("key", "") for each in taints}
     status = "False" if _NOT_READY in keys else "Unknown" if _UNREACHABLE in keys else ""
+    taints = [each for each in taints if "key" in each and "effect" in each]
     return {
         "apiVersion": "v1",
         "kind": "Node",
         "metadata": {"name": name},
         "spec": {
             "unschedulable": _text(fields, "spec.unschedulable") == "true",
-            "taints": [each for each in taints if "key" in each and "effect" in each],
+            "taints": taints,
         },
         "status": {
-            "conditions": [{"type": "Ready", "status": status}] if status else [],
+            "conditions": [*([{"type": "Ready", "status": status}] if status else []), *pressures(taints, ())],
             "nodeInfo": {"kubeletVersion": _text(fields, "status.nodeInfo.kubeletVersion")},
         },
     }
@@ -205,8 +207,9 @@ def _pod(fields: dict[str, Any], command: Command, _: Printed) -> dict[str, Any]
 
 def _event(fields: dict[str, Any], command: Command, printed: Printed) -> dict[str, Any] | None:
     kind, _, name = _text(fields, "involvedObject.name").rpartition("/")
-    kind = (_text(fields, "involvedObject.kind") or kind).capitalize()
-    if kind not in {"Pod", "Node"} or not _NAME.fullmatch(name) or not (reason := _text(fields, "reason")):
+    reason = _text(fields, "reason")
+    kind = (_text(fields, "involvedObject.kind") or kind).capitalize() or _kind_of(reason, _text(fields, "message"))
+    if kind not in {"Pod", "Node"} or not _NAME.fullmatch(name) or not reason:
         return None
     namespace = _text(fields, "involvedObject.namespace") or _text(fields, "metadata.namespace") or command.namespace
     namespace = namespace if kind == "Pod" else "default"
@@ -224,6 +227,13 @@ def _event(fields: dict[str, Any], command: Command, printed: Printed) -> dict[s
         return made
     known = {name: value for name, value in made.items() if name not in {"earliest", "latest"}}
     return known | {"firstTimestamp": last} | times | {"lastTimestamp": last}
+
+
+def _kind_of(reason: str, message: str) -> str:
+    """Return the kind of object that alone has such an Event; empty where several may."""
+    if reason in REASONS_OF_NODE or OF_NODE.fullmatch(message):
+        return "Node"
+    return "Pod" if is_by_kubelet(reason) or reason == "FailedScheduling" else ""
 
 
 _MADE: Final = {"nodes": _node, "pods": _pod, "events": _event}

@@ -12,26 +12,32 @@ from typing import Any, Final, NamedTuple
 
 from ingest.files.texts.ages import Printed, date
 from ingest.files.texts.described_events import event_of
-from ingest.files.texts.event_rows import ROWS_HEAD, alone, event_row, events_of, unknown_pod
-from ingest.files.texts.fragments import Fragment, is_typed
+from ingest.files.texts.event_rows import MORE, event_rows, events_of
+from ingest.files.texts.fragments import is_fence, is_typed
 from ingest.files.texts.headings import OF_POD, RANKS
-from ingest.files.texts.sections import FIELD, NOTHING, NUMBER, Section, amounts, containers, dates
+from ingest.files.texts.sections import FIELD, NOTHING, NUMBER, Section, amounts, containers, dates, pressures
 from ingest.messages.modes import fit
 from ingest.messages.reasons import OUT_OF, REFUSALS, REJECTED, is_by_kubelet, without_rejection
-from ingest.model.objects.base import UNKNOWN_NAME
+from ingest.model.observation import EARLIEST, LATEST
 
-IS_DESCRIBED: Final = re.compile(rb"^Name:(?: {2,}|[ ]?\t[ \t]*)\S[^\n]*\n[A-Z][\w /-]*:", re.MULTILINE)
+IS_DESCRIBED: Final = re.compile(rb"^[ \t]*Name:(?: {2,}|[ ]?\t[ \t]*)\S[^\n]*\n[ \t]*[A-Z][\w /-]*:", re.MULTILINE)
 IS_STATUS: Final = re.compile(
     rb"^(?:Status:[ \t]+Failed[ \t\r]*\n)?Reason:[ \t]+[A-Z]\w+[ \t\r]*\nMessage:", re.MULTILINE
 )
 """Matches the status of a pod, which people paste alone."""
-_NAME: Final = re.compile(r"Name: {2,}[a-z0-9][a-z0-9.-]{0,252}[ \t]*")
-_SPACED_NAME: Final = re.compile(r"Name: [a-z0-9][a-z0-9.-]{0,252}[ \t]*")
-"""A name where a page has made one space of several."""
-_RANKS_OF_POD: Final = RANKS["Namespace"]
-_OF_STATUS: Final = frozenset({_RANKS_OF_POD["Status"], _RANKS_OF_POD["Reason"]})
+_OF_YAML: Final = re.compile(
+    r"^[ -]*(?:lastHeartbeatTime|startTime): ['\"]?(\d{4}-\d\d-\d\dT[\d:]{8}Z)", re.MULTILINE
+)
+NAME: Final = re.compile(r"Name: {2,}[a-z0-9][a-z0-9.-]{0,252}[ \t]*")
+RANKS_OF_POD: Final = RANKS["Namespace"]
+_WITHOUT_TEXT: Final = {"", *OF_POD[: OF_POD.index("Labels")], "Status", "Reason", "Message", "IP", "IPs"}
+"""Fields of a pod below which nothing that a container wrote can follow."""
+_OF_NODES_ALONE: Final = frozenset({"Taints", "Unschedulable", "Conditions", "Capacity", "Allocatable"})
+_OF_PODS_ALONE: Final = frozenset({"Node", "Start Time", "Status", "Reason"})
+_FIRST_CONTAINERS: Final = RANKS_OF_POD["Init Containers"]
+_CONTAINERS: Final = RANKS_OF_POD["Containers"]
 _PROMPT: Final = re.compile(r".{0,200}\bkubectl .{0,2000}")
-_CONDITION: Final = re.compile(
+CONDITION: Final = re.compile(
     r"(?P<type>[A-Za-z]\S{0,252}) +(?P<status>True|False|Unknown) +(?P<beat>\w{3}, .{26}) +(?P<turned>\w{3}, .{26}) +"
     r"(?P<reason>\S{1,252})(?: +(?P<message>.*))?"
 )
@@ -44,9 +50,47 @@ _TAINT: Final = re.compile(
     r"(?P<key>[^=:\s]{1,316})(?:=(?P<value>[^:\s]{0,63}))?:(?P<effect>NoSchedule|PreferNoSchedule|NoExecute)"
 )
 _LABEL: Final = re.compile(r"(?P<key>[^=\s]{1,316})=(?P<value>\S{0,63})")
+_OF_NODE_ALONE: Final = frozenset({"Unschedulable", "Roles", "Role"})
+"""Fields that nothing but a node has; a text may be cut before its capacity."""
 UNKNOWN: Final = "Unknown"
 """The QoS class of a pod whose limits the text lacks."""
 PHASES: Final = frozenset({"Pending", "Running", "Succeeded", "Failed", "Unknown"})
+
+
+def outdented(lines: list[str]) -> list[str]:
+    """Return the lines of descriptions that are indented as a whole, as code in Markdown, from the margin on.
+
+    If one begins at the margin, the lines stay: what is indented belongs to it.
+    """
+    if any(map(NAME.fullmatch, lines)):
+        return lines
+    moved, indent = list[str](), ""
+    for line, following in pairwise((*lines, "")):
+        name = line.lstrip()
+        space = line[: len(line) - len(name)]
+        if space and NAME.fullmatch(name) and field_name(following.removeprefix(space)) in RANKS:
+            indent = space
+        elif line.strip() and not line.startswith(indent):
+            indent = ""
+        moved.append(line.removeprefix(indent))
+    return moved
+
+
+def with_second_fields(lines: list[str]) -> list[str]:
+    """Return the lines with the field that shows the kind of an object, where `grep` left it out."""
+    whole = list[str]()
+    for line, following in pairwise((*lines, "")):
+        whole.append(line)
+        name = field_name(following)
+        if not NAME.fullmatch(line) or name in RANKS:
+            continue
+        if CONDITION.fullmatch(following.strip()):
+            whole += ["Roles:", "Conditions:"]
+        elif name in _OF_NODES_ALONE:
+            whole.append("Roles:")
+        elif name in _OF_PODS_ALONE:
+            whole.append("Namespace:")
+    return whole
 
 
 def newest_in(text: str) -> datetime | None:
@@ -58,7 +102,18 @@ def newest_in(text: str) -> datetime | None:
         text,
         re.MULTILINE,
     )
-    return max(filter(None, map(date, found)), default=None)
+    of_yaml = re.findall(
+        r"^[ -]*(?:lastHeartbeatTime|startTime): ['\"]?(\d{4}-\d\d-\d\dT[\d:]{8}Z)", text, re.MULTILINE
+    )
+    return max(filter(None, (*map(date, found), *map(_of_api, of_yaml))), default=None)
+
+
+def _of_api(text: str) -> datetime | None:
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return at if EARLIEST <= at < LATEST else None
 
 
 class Described(NamedTuple):
@@ -78,108 +133,37 @@ def described(lines: list[str], printed: Printed) -> Described:
             ends = (number for number, line in enumerate(block) if line.startswith("Events:"))
             found.spans.append((start, start + next(ends, len(block) - 1) + 1))
             continue
-        sections = _ordered(block)
+        sections = ordered(block)
         found.objects.extend(_objects(sections, printed))
         found.spans.append((start, start + _length(block, sections)))
     return found
 
 
 def _objects(sections: dict[str, Section], printed: Printed) -> Iterator[dict[str, Any]]:
-    if "Unschedulable" in sections or {"Capacity", "Allocatable"} <= sections.keys():
-        yield from _node(sections, printed)
-    elif "Namespace" in sections and "Node" in sections:
-        yield from _pod(sections, printed)
+    if not _OF_NODE_ALONE.isdisjoint(sections) or {"Capacity", "Allocatable"} <= sections.keys():
+        yield from node_of(sections, printed)
+    elif "Namespace" in sections and ("Node" in sections or _is_status_of_kubelet(sections)):
+        yield from pod_of({"Node": NOTHING} | sections, printed)
+
+
+def _is_status_of_kubelet(sections: dict[str, Section]) -> bool:
+    """Tell whether a kubelet evicted or rejected the described object, which is then a pod."""
+    status, reason, message = (sections.get(name, NOTHING) for name in ("Status", "Reason", "Message"))
+    return status.value == "Failed" and is_of_kubelet(reason.value, message_of(message))
 
 
 def _length(block: list[str], sections: dict[str, Section]) -> int:
     """The number of lines about an object: to the end of its Events, else to the next command."""
     if "Events" in sections:
         rows = sections["Events"].lines
-        ends = (number for number, row in enumerate(rows) if not row[:1].isspace())
+        ends = (number for number, row in enumerate(rows) if not (row[:1].isspace() or MORE.fullmatch(row)))
         return len(block) - len(rows) + next(ends, len(rows))
-    fields = (number for number, line in enumerate(block) if _field_name(line) in sections)
+    fields = (number for number, line in enumerate(block) if field_name(line) in sections)
     last = max(fields, default=0)
     return next((number for number in range(last, len(block)) if is_typed(block[number])), len(block))
 
 
-def without_head(fragment: Fragment, printed: Printed) -> list[dict[str, Any]]:
-    """Return the objects of a fragment without the head of any: of the one node or pod that its command describes, or
-    pods of which only a status is left. Empty if a line looks like a head.
-    """
-    verb, resource, name, namespace, _ = fragment.command
-    lines = fragment.lines
-    if any(map(_NAME.fullmatch, lines)):
-        return []
-    if verb != "describe" or not name or resource not in {"nodes", "pods"}:
-        return list(_statuses_only(lines, printed))
-    named = [_field_name(each) for each in lines]
-    lines = list(_headed(lines, "Conditions", _CONDITION, named))
-    lines = list(_headed(lines, "Events", ROWS_HEAD, named))
-    known = RANKS["Roles" if resource == "nodes" else "Namespace"].keys() & set(map(_field_name, lines))
-    if not known:
-        return []
-    if resource == "nodes":
-        return list(_node(_ordered([f"Name:  {name}", "Roles:  ", *lines]), printed))
-    namespace, own = namespace or UNKNOWN_NAME, [] if "Node" in named else ["Node:  "]
-    sections = _ordered([f"Name:  {name}", f"Namespace:  {namespace}", *own, *lines])
-    if "Status" in named:
-        return list(_pod(sections, printed))
-    about = {"kind": "Pod", "namespace": namespace, "name": name, "uid": f"{namespace}/{name}"}
-    return list(_events(sections, about, "", printed))
-
-
-def _statuses_only(lines: list[str], printed: Printed) -> Iterator[dict[str, Any]]:
-    """Yield the pods of which only the fields of a status are left, and the Events beside them."""
-    fragments = [(fragment, list(_of_status(fragment, printed))) for fragment in _fragments(lines)]
-    if not any(found for _, found in fragments):
-        return
-    for fragment, found in fragments:
-        yield from found
-        if not found or found[0]["metadata"]["name"] == UNKNOWN_NAME:
-            yield from alone(fragment, printed)
-
-
-def _fragments(lines: list[str]) -> Iterator[list[str]]:
-    """Split the lines so that each fragment has one status of a pod."""
-    fragment, last = list[str](), -1
-    for line in lines:
-        rank = _RANKS_OF_POD.get(_field_name(line), len(OF_POD))
-        if rank <= last:
-            yield fragment
-            fragment, last = [], -1
-        if rank in _OF_STATUS:
-            last = rank
-        fragment.append(line)
-    yield fragment
-
-
-def _of_status(lines: list[str], printed: Printed) -> list[dict[str, Any]]:
-    """Return the pod that the kubelet evicted or rejected, and its Events if the text still has its name."""
-    named = [_field_name(each) for each in lines]
-    if not {"Reason", "Message"} <= set(named):
-        return []
-    if "Status" not in named:
-        place = named.index("Reason")
-        lines, named = [*lines[:place], "Status:  Failed", *lines[place:]], [*named, "Status"]
-    names = [each.split()[1] for each in lines if _SPACED_NAME.fullmatch(each)]
-    name, namespace = (names[0], "") if len(names) == 1 else (UNKNOWN_NAME, UNKNOWN_NAME)
-    own = [] if "Node" in named else ["Node:  "]
-    sections = _ordered([f"Name:  {name}", f"Namespace:  {namespace}", *own, *lines])
-    if not {"Status", "Reason", "Message"} <= sections.keys():
-        return []
-    section = sections["Message"]
-    sections["Message"] = section._replace(lines=_indented(section.lines))
-    message = _message(sections["Message"])
-    if sections["Status"].value != "Failed" or not _is_of_kubelet(sections["Reason"].value, message):
-        return []
-    found = list(_pod(sections, printed))
-    if name != UNKNOWN_NAME:
-        return found
-    pod = found[0]
-    return [pod | {"metadata": pod["metadata"] | {"uid": unknown_pod([message])["uid"]}}]
-
-
-def _is_of_kubelet(reason: str, message: str) -> bool:
+def is_of_kubelet(reason: str, message: str) -> bool:
     """Tell whether a kubelet writes such a message with a reason: anything can have a status with these fields."""
     text = " ".join(message.split())
     if reason in REFUSALS or OUT_OF.fullmatch(reason):
@@ -188,28 +172,21 @@ def _is_of_kubelet(reason: str, message: str) -> bool:
     return is_by_kubelet(reason) and is_known and not text.startswith("Job ")
 
 
-def _headed(lines: list[str], heading: str, first: re.Pattern[str], named: list[str]) -> Iterator[str]:
-    """The lines with a heading before the first row that is of it, unless the text has that itself."""
-    is_needed = heading not in named
-    for line in lines:
-        if is_needed and first.fullmatch(line if heading == "Events" else line.strip()):
-            yield f"{heading}:"
-            is_needed = False
-        yield line
-
-
 def _starts(lines: list[str]) -> Iterator[int]:
     """Yield the numbers of the lines that begin an object.
 
-    A name within an open object is ignored, because the text of a container can look like one. An object is closed by
-    its Events, by a command, and by an empty line outside of its containers.
+    A name within containers is ignored, because the text of one can look like it. An object is closed by
+    its Events, by a command, by the fence behind it, and by an empty line outside of its containers.
     """
-    is_closed, within = True, ""
+    is_closed, within, is_fenced, is_pod = True, "", False, False
     for number, (line, following) in enumerate(pairwise((*lines, ""))):
         head = FIELD.fullmatch(line)
-        if is_closed and _NAME.fullmatch(line) and _field_name(following) in RANKS:
+        is_of_others = is_pod and within not in _WITHOUT_TEXT
+        if is_fence(line):
+            is_closed, is_fenced = is_closed or is_fenced, not is_fenced
+        if (is_closed or not is_of_others) and NAME.fullmatch(line) and field_name(following) in RANKS:
             yield number
-            is_closed, within = False, ""
+            is_closed, within, is_pod = False, "", RANKS[field_name(following)] is RANKS_OF_POD
         elif head is not None and head["name"] in OF_POD[OF_POD.index(within) + 1 if within else 0 :]:
             within = head["name"]
             is_closed = is_closed or within == "Events"
@@ -217,22 +194,26 @@ def _starts(lines: list[str]) -> Iterator[int]:
             is_closed = True
 
 
-def _field_name(line: str) -> str:
+def field_name(line: str) -> str:
     """The name of the field that a line begins, or empty."""
     field = FIELD.fullmatch(line)
     return field["name"] if field is not None else ""
 
 
-def _ordered(lines: list[str]) -> dict[str, Section]:
+def ordered(lines: list[str]) -> dict[str, Section]:
     """The longest chain of fields in the order in which kubectl prints them; `lines[1]` must be such a field.
 
-    If several are longest, the one that ends last counts: text of others comes before the real fields.
+    If several are longest, the one that ends last counts: text of others comes before the real fields. Below a name
+    within its containers, all but later fields may be of another pod.
     """
-    ranks = RANKS[_field_name(lines[1])]
+    ranks = RANKS[field_name(lines[1])]
     best: dict[int, tuple[int, int, Any]] = {}  # by rank: how many, the line, and what is before it
+    least = 0
     for number, line in enumerate(lines):
-        rank = ranks.get(_field_name(line))
-        if rank is None or (rank == 0) != (number == 0):
+        rank = ranks.get(field_name(line))
+        if rank == 0 and number and max(best) >= _FIRST_CONTAINERS:
+            least = _CONTAINERS + 1
+        if rank is None or rank < least or (rank == 0) != (number == 0):
             continue
         before = max((each for at, each in best.items() if at < rank), key=lambda each: each[:2], default=None)
         if (rank == 0 or before) and (length := before[0] + 1 if before else 1) >= best.get(rank, (0,))[0]:
@@ -244,17 +225,17 @@ def _ordered(lines: list[str]) -> dict[str, Section]:
         if (field := FIELD.fullmatch(lines[number])) is not None:
             below = lines[number + 1 : end]
             is_end = end == len(lines) and field["name"] == "Message"
-            found[field["name"]] = Section((field["value"] or "").strip(), _indented(below) if is_end else below)
+            found[field["name"]] = Section((field["value"] or "").strip(), indented(below) if is_end else below)
         end = number
     return found
 
 
-def _indented(lines: list[str]) -> list[str]:
+def indented(lines: list[str]) -> list[str]:
     """The indented lines that continue the one above: what follows them may belong to something else."""
     return list(takewhile(lambda line: line[:1].isspace() and line.strip(), lines))
 
 
-def _node(sections: dict[str, Section], printed: Printed) -> Iterator[dict[str, Any]]:
+def node_of(sections: dict[str, Section], printed: Printed) -> Iterator[dict[str, Any]]:
     name = sections["Name"].value
     info = {each["name"]: each["value"].strip() for each in _matches(FIELD, sections, "System Info") if each["value"]}
     taints = [_given(each) for each in _matches(_TAINT, sections, "Taints")]
@@ -266,7 +247,7 @@ def _node(sections: dict[str, Section], printed: Printed) -> Iterator[dict[str, 
             "reason": each["reason"],
             "message": (each["message"] or "").strip(),
         }
-        for each in _matches(_CONDITION, sections, "Conditions")
+        for each in _matches(CONDITION, sections, "Conditions")
     ]
     labels = {each["key"]: each["value"] for each in _matches(_LABEL, sections, "Labels")}
     yield {
@@ -281,7 +262,7 @@ def _node(sections: dict[str, Section], printed: Printed) -> Iterator[dict[str, 
         "status": {
             "capacity": amounts(sections.get("Capacity")),
             "allocatable": amounts(sections.get("Allocatable")),
-            "conditions": conditions,
+            "conditions": [*conditions, *pressures(taints, conditions)],
             "nodeInfo": {
                 "kubeletVersion": info.get("Kubelet Version", ""),
                 "containerRuntimeVersion": info.get("Container Runtime Version", ""),
@@ -299,10 +280,10 @@ def _node(sections: dict[str, Section], printed: Printed) -> Iterator[dict[str, 
             "spec": {"nodeName": name, "containers": [], "resources": {"requests": requests}},
             "status": {"qosClass": UNKNOWN},
         }
-    yield from _events(sections, {"kind": "Node", "name": name, "uid": name}, name, printed)
+    yield from section_events(sections, {"kind": "Node", "name": name, "uid": name}, name, printed)
 
 
-def _pod(sections: dict[str, Section], printed: Printed) -> Iterator[dict[str, Any]]:
+def pod_of(sections: dict[str, Section], printed: Printed) -> Iterator[dict[str, Any]]:
     name, namespace = sections["Name"].value, sections["Namespace"].value
     uid, node = f"{namespace}/{name}", sections["Node"].value.partition("/")[0].replace("<none>", "")
     phase = sections.get("Status", NOTHING).value
@@ -311,13 +292,13 @@ def _pod(sections: dict[str, Section], printed: Printed) -> Iterator[dict[str, A
     priority = sections.get("Priority", NOTHING).value
     conditions = [_given(each) for each in _matches(_POD_CONDITION, sections, "Conditions")]
     about = {"kind": "Pod", "namespace": namespace, "name": name, "uid": uid}
-    events = list(_events(sections, about, node, printed))
+    events = list(section_events(sections, about, node, printed))
     if phase == "Pending" and not node:
         conditions = [_with_scheduler_message(each, events) for each in conditions]
     status = {
         "phase": phase if phase in PHASES else "",
         "reason": sections.get("Reason", NOTHING).value,
-        "message": _message(sections.get("Message", NOTHING)),
+        "message": message_of(sections.get("Message", NOTHING)),
         "qosClass": sections.get("QoS Class", NOTHING).value.replace("<none>", ""),
         **dates(startTime=sections.get("Start Time", NOTHING).value),
         "conditions": conditions,
@@ -352,16 +333,15 @@ def _with_scheduler_message(condition: dict[str, str], events: list[dict[str, An
     return condition | {"reason": "Unschedulable", "message": message} if is_unscheduled and message else condition
 
 
-def _message(section: Section) -> str:
+def message_of(section: Section) -> str:
     """A message of one or more lines; kubectl leaves out a space at the end of the kubelet's."""
     return "\n".join(filter(None, section.stripped))
 
 
-def _events(
+def section_events(
     sections: dict[str, Section], about: dict[str, Any], node: str, printed: Printed
 ) -> Iterator[dict[str, Any]]:
-    rows = filter(None, map(event_row, sections.get("Events", NOTHING).lines))
-    return events_of(rows, about, node, printed)
+    return events_of(event_rows(sections.get("Events", NOTHING).lines), about, node, printed)
 
 
 def _matches(pattern: re.Pattern[str], sections: dict[str, Section], name: str) -> Iterator[re.Match[str]]:

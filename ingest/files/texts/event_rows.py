@@ -20,6 +20,12 @@ ROWS_HEAD: Final = re.compile(r"\s+(?:Type\s+Reason\s+Age|FirstSeen\s+LastSeen\s
 _EMPHASIS: Final = re.compile(r"^\s*\*\*|\*\*\s*$|^\s*`|`\s*$")
 """Matches the marks of a page around a line within its text."""
 _RULE: Final = re.compile(r"[\s-]*")
+_EMPTY: Final = re.compile(
+    rf"\s*(?:Normal|Warning) +\S{{1,252}} +{AGE}(?: \(x\d{{1,9}} over {AGE}\))? +\S{{1,252}}\s*"
+)
+"""Matches a row without a message, as of kube-proxy's start."""
+MORE: Final = re.compile(r"(?:\s{24,}|(?=fit failure ))(?P<text>\S.{0,2000})")
+"""Matches a further line of a message: below it, or the words of schedulers before 1.8 about each node."""
 _ROW: Final = re.compile(
     rf"(?P<type>Normal|Warning) +(?P<reason>\S{{1,252}}) +(?P<age>{AGE})"
     rf"(?: \(x(?P<count>\d{{1,9}}) over (?P<first>{AGE})\))? +"
@@ -37,7 +43,7 @@ OF_NODE: Final = re.compile(
     r"Node (?P<node>[a-z0-9][a-z0-9.-]{0,252}) (?:status is now: \w+|has been rebooted, boot id: \S+)"
 )
 """Matches the words of a kubelet that name its node."""
-_REASONS_OF_NODE: Final = frozenset(
+REASONS_OF_NODE: Final = frozenset(
     {
         "ContainerGCFailed",
         "EvictionThresholdMet",
@@ -87,35 +93,52 @@ def event_row(line: str) -> Row | None:
     )
 
 
+def event_rows(lines: Iterable[str]) -> Iterator[Row]:
+    """Yield the Events in the rows of one section, each with all lines of its message."""
+    before: Row | None = None
+    for line in lines:
+        row = event_row(line)
+        if row is None and before is not None and (more := MORE.fullmatch(line)) is not None:
+            before = before._replace(message=f"{before.message} {more['text'].strip()}")
+        elif row is not None or line.strip():
+            yield from [before] if before is not None else []
+            before = row
+    yield from [before] if before is not None else []
+
+
 def alone(lines: list[str], printed: Printed) -> Iterator[dict[str, Any]]:
     """Yield the Events of each section that was pasted without its object.
 
     A section is about one object: a node by the words of its kubelet, or a pod by the scheduler's. Rows that have
     lost their head are of one section each: `grep` finds those of many objects.
     """
-    rows: list[Row] | None = None
+    rows: list[str] | None = None
+    loose: list[dict[str, Any]] = []
     for line in [*lines, ""]:
         row = event_row(_EMPHASIS.sub("", line))
-        if row is not None and rows is not None:
-            rows.append(row)
+        is_of_section = row is not None or (MORE.fullmatch(line) or _EMPTY.fullmatch(line)) is not None
+        if is_of_section and rows is not None:
+            rows.append(_EMPHASIS.sub("", line))
         elif row is not None:
-            yield from _of_one_object([row], printed)
+            loose += _of_one_object([row], printed)
         elif ROWS_HEAD.fullmatch(line) or (rows is not None and not _RULE.fullmatch(line)) or not line.strip():
-            yield from _of_one_object(rows or [], printed)
+            yield from each_named(loose)
+            yield from _of_one_object(list(event_rows(rows or [])), printed)
+            loose.clear()
             rows = [] if ROWS_HEAD.fullmatch(line) else None
 
 
 def _of_one_object(rows: list[Row], printed: Printed) -> Iterator[dict[str, Any]]:
     pods = {found.groups() for each in rows if (found := SCHEDULED.fullmatch(each.message)) is not None}
     nodes = {found["node"] for each in rows if (found := OF_NODE.fullmatch(each.message)) is not None}
-    nodes |= {each.host for each in rows if each.host and each.reason in _REASONS_OF_NODE}
+    nodes |= {each.host for each in rows if each.host and each.reason in REASONS_OF_NODE}
     if len(pods) == 1 and not nodes:
         ((namespace, name, node),) = pods
         about = {"kind": "Pod", "namespace": namespace, "name": name, "uid": f"{namespace}/{name}"}
     elif len(nodes) == 1 and not pods:
         (node,) = nodes
         about = {"kind": "Node", "name": node, "uid": node}
-    elif not pods and not nodes and any(each.reason in _REASONS_OF_NODE for each in rows):
+    elif not pods and not nodes and any(each.reason in REASONS_OF_NODE for each in rows):
         node, about = UNKNOWN_NAME, {"kind": "Node", "name": UNKNOWN_NAME, "uid": UNKNOWN_NAME}
     elif not pods and not nodes and any(map(_is_about_a_pod, rows)):
         hosts = {each.host for each in rows if each.component == "kubelet" and each.host}

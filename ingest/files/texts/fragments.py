@@ -145,6 +145,11 @@ def is_typed(line: str) -> bool:
     return (_TYPED.fullmatch(line) or _ALIAS.fullmatch(line)) is not None
 
 
+def is_fence(line: str) -> bool:
+    """Tell whether a line is a fence of Markdown."""
+    return line.count("```") % 2 == 1 or line.strip().startswith("~~~")
+
+
 def fragments(lines: Sequence[str]) -> list[Fragment]:
     """Split text at the commands in it. Lines with fences become empty, as nothing goes on across one.
 

@@ -53,6 +53,8 @@ _OF_TALOS: Final = re.compile(
 _PREFIXES: Final = (_LABELLED, _RUNTIME, _JOURNAL, _SYSLOG, _OF_TALOS)
 _BEFORE: Final = 300
 """Characters of an unknown prefix, as of `grep -n` and of `journalctl -o verbose`."""
+_MARKS: Final = re.compile(r"^\s*(?:> )*`(?=[^`\n]*`$)|^(?:> )+|`$")
+"""Matches the marks of a quoted line, and of one that a page has as code."""
 _HEADER: Final = 120
 """Characters of klog's own head of a line, at most."""
 _KLOG: Final = re.compile(
@@ -106,7 +108,7 @@ def lines_with(needles: re.Pattern[bytes], data: bytes) -> Iterator[tuple[int, i
 
 def parse(raw: bytes, programs: tuple[str, ...] = OF_KUBELET) -> Line | None:
     """Read one line; None for any other, and for one of a program that is not among these."""
-    text = raw[:_LONGEST].decode(errors="replace").rstrip()
+    text = _MARKS.sub("", raw[:_LONGEST].decode(errors="replace").rstrip())
     try:
         line = _json(text) if text.startswith("{") else _text(text)
     except _NOT_A_LINE:
@@ -129,6 +131,8 @@ def _text(text: str) -> Line | None:
     if header is None:
         return None
     body = text[header.end() :]
+    if body.endswith(" bytes") and body.count('"') % 2:
+        body += '"'  # a paste broke the line before its last mark
     match = _SAID.match(body)
     local = datetime.fromisoformat(f"{LEAP_YEAR}-{header['month']}-{header['day']} {header['clock']}")
     if at is not None and not at.microsecond and (at.minute, at.second) == (local.minute, local.second):

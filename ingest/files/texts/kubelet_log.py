@@ -16,7 +16,7 @@ import msgspec
 
 from ingest.files.texts.clocks import EAST, WEST, clock_of, year_at
 from ingest.files.texts.klog import Line, Value, lines_with, parse
-from ingest.files.texts.rounds import each_pod, in_order, with_resources
+from ingest.files.texts.rounds import each_pod, in_order, with_refusals, with_resources
 from ingest.files.texts.sentences import BEGINNINGS
 from ingest.model.objects.event import Event
 from ingest.model.observation import EARLIEST, LATEST
@@ -198,7 +198,9 @@ def _with_resources(lines: Sequence[Known]) -> list[Known]:
         by_host[each.line.host].append(number)
     mended = list(lines)
     for numbers in by_host.values():
-        for number, line in zip(numbers, with_resources([lines[n].line for n in numbers]), strict=True):
+        for number, line in zip(
+            numbers, with_resources(with_refusals([lines[n].line for n in numbers])), strict=True
+        ):
             mended[number] = lines[number]._replace(line=line)
     return mended
 

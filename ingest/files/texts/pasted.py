@@ -10,14 +10,16 @@ import msgspec
 from ingest.files.documents import FIELDS, Found
 from ingest.files.texts.ages import Printed, zoned
 from ingest.files.texts.columns import columns_of
-from ingest.files.texts.described import IS_DESCRIBED, IS_STATUS, described, newest_in, without_head
+from ingest.files.texts.described import IS_DESCRIBED, IS_STATUS, described, newest_in, outdented, with_second_fields
 from ingest.files.texts.event_rows import HAS_ROWS, alone
 from ingest.files.texts.exported import IS_EXPORTED, exported
 from ingest.files.texts.fragments import Fragment, fragments, spans_left, tidied, unstarred
+from ingest.files.texts.headless import IS_STATE, without_head
 from ingest.files.texts.tables import IS_TABLE, tabled
+from ingest.files.texts.yaml_statuses import IS_YAML_STATUS, yaml_statuses
 from ingest.model.observation import EARLIEST, LATEST
 
-_FORMS: Final = (IS_DESCRIBED, IS_TABLE, HAS_ROWS, IS_STATUS, IS_EXPORTED)
+_FORMS: Final = (IS_DESCRIBED, IS_TABLE, HAS_ROWS, IS_STATUS, IS_STATE, IS_EXPORTED, IS_YAML_STATUS)
 _NARROWEST: Final = 70
 """Characters of a terminal's line, at least."""
 _BROKEN: Final = 3
@@ -58,7 +60,7 @@ def pasted_parts(data: bytes, at: datetime | None, modified_at: datetime) -> Ite
         if newest
         else Printed(modified_at, "latest")
     )
-    lines = text.splitlines()
+    lines = with_second_fields(outdented(text.splitlines()))
     found = list(_objects(lines, printed))
     if at is None and (own := _newest_own(found)) is not None and own > (newest or EARLIEST):
         newest, printed = own, Printed(own, "earliest", modified_at)
@@ -100,6 +102,7 @@ def _objects(lines: list[str], printed: Printed) -> Iterator[dict[str, Any]]:
         of_one = without_head(fragment, printed)
         yield from of_one or alone(fragment.lines, printed)
         yield from tabled(fragment, printed)
+        yield from yaml_statuses(fragment.lines, printed)
 
 
 def _newest_own(found: Iterable[Mapping[str, Any]]) -> datetime | None:

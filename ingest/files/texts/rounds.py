@@ -74,6 +74,23 @@ def with_resources(lines: Sequence[Line]) -> list[Line]:
     return completed
 
 
+def with_refusals(lines: Sequence[Line]) -> list[Line]:
+    """Return the lines, an Event about a refusal in later words: old kubelets had those of evictions."""
+    refused, completed = dict[str, Line](), list[Line]()
+    for line in lines:
+        kind, pod = SAID[line.said].kind, str(line.values.get("pod") or line.values.get("object"))
+        if kind == "refused":
+            refused[pod] = line
+        is_refusal = kind == "event" and line.values.get("message") == LOW_ON_SOMETHING and pod in refused
+        if is_refusal and _is_near(line, refused[pod]):
+            conditions = " ".join(refused[pod].values.get("nodeCondition", []))
+            said: dict[str, Value] = {"message": f"The node had condition: [{conditions}]. "}
+            completed.append(line._replace(values={**line.values, **said}))
+        else:
+            completed.append(line)
+    return completed
+
+
 def each_pod(line: Line, evicted: dict[tuple[str, str], Line]) -> Iterator[Line]:
     """Yield a line, then an eviction of each pod that it names and that is not yet known.
 

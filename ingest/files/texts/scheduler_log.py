@@ -20,6 +20,7 @@ from ingest.model.scheduler import Attempt
 
 _OF_SCHEDULER: Final = re.compile(
     rb"(?:schedule_one|scheduling_queue|active_queue|backoff_queue|generic_scheduler|scheduler/scheduler)\.go:\d"
+    rb"|[IWE]\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ (?:factory\.go:\d+\] \"?Unable to schedule |scheduler\.go:\d+\] pod )"
 )
 """Source files of a scheduler and of no other program."""
 _PROGRAMS: Final = ("scheduler", "k3s", "rke2", "microk8s")
@@ -43,7 +44,13 @@ _POD: Final = rf"(?P<pod>{_POD_NAME})"
 _NODE: Final = r'"?(?P<node>[a-z0-9.-]{1,253})"?'
 _OLD: Final = (
     (_BEGUN, re.compile(rf"Attempting to schedule pod: {_POD}")),
-    (_NO_FIT, re.compile(rf"Unable to schedule {_POD}: no fit: (?P<err>0/.+); waiting", re.DOTALL)),
+    (
+        _NO_FIT,
+        re.compile(
+            rf"Unable to schedule (?P<pod>{_POD_NAME.replace('/', '[/ ]')}): no fit: (?P<err>0/.+); waiting",
+            re.DOTALL,
+        ),
+    ),
     (_NO_NODES, re.compile(rf"Unable to schedule {_POD}: no nodes are registered to the cluster; waiting")),
     (
         _BOUND,
@@ -54,7 +61,7 @@ _OLD: Final = (
     ),
     (_TRIED, re.compile(rf"Node {_NODE} is a potential node for preemption\.")),
 )
-"""The sentences up to 1.18; the last one does not name the pod."""
+"""The sentences up to 1.18; the last one does not name the pod, and older schedulers write no slash in its name."""
 _NEEDLES: Final = re.compile(
     rb"Attempting to schedule pod|Unable to schedule |Successfully bound pod to node| is bound successfully on node "
     rb"|Plugin scored node for pod|Calculated node's final score for pod|potential node for preemption"
@@ -126,7 +133,8 @@ def read_attempts(data: bytes) -> SchedulerLog:
 def _in_later_words(line: Line) -> tuple[str, Mapping[str, Value]]:
     for said, pattern in _OLD if line.said not in _SAID else ():
         if found := pattern.match(line.said):
-            return said, found.groupdict()
+            values = found.groupdict()
+            return said, values | {"pod": values["pod"].replace(" ", "/")} if values.get("pod") else values
     return line.said, line.values
 
 

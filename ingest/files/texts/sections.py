@@ -1,7 +1,7 @@
 """Parses parts of `kubectl describe`: containers of a pod, amounts and dates (rules: pasted-text)."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from ingest.files.texts.ages import date
@@ -21,6 +21,12 @@ class Section(NamedTuple):
         return [each.strip() for each in (self.value, *self.lines)]
 
 
+_PRESSURES: Final = {
+    "node.kubernetes.io/memory-pressure": "MemoryPressure",
+    "node.kubernetes.io/disk-pressure": "DiskPressure",
+    "node.kubernetes.io/pid-pressure": "PIDPressure",
+}
+"""Conditions by the taints that come and go with them."""
 NOTHING: Final = Section("", [])
 
 
@@ -85,6 +91,15 @@ def amounts(section: Section | None) -> dict[str, str]:
     """Return the lines `name: value` of a section; empty without one."""
     lines = [each.strip() for each in (section or NOTHING).lines]
     return {found["name"]: found["value"].strip() for each in lines if (found := _ITEM.fullmatch(each)) is not None}
+
+
+def pressures(taints: Iterable[Mapping[str, str]], conditions: Iterable[Mapping[str, str]]) -> list[dict[str, str]]:
+    """Return the conditions of pressure that the taints of a Node show, if the text has no conditions."""
+    shown = {} if any(conditions) else {_PRESSURES[each["key"]]: each for each in taints if each["key"] in _PRESSURES}
+    return [
+        {"type": name, "status": "True"} | ({"lastTransitionTime": each["timeAdded"]} if "timeAdded" in each else {})
+        for name, each in shown.items()
+    ]
 
 
 def dates(**texts: str) -> dict[str, str]:

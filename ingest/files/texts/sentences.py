@@ -99,8 +99,14 @@ _SENTENCES: Final = (
         "Image garbage collection failed multiple times in a row",
     ),
     _sentence(
+        "Image garbage collection failed: ",
+        r"Image garbage collection failed: (?P<err>[Ff]ailed to garbage collect .+|wanted to free \d.+)",
+        "Image garbage collection failed multiple times in a row",
+    ),
+    _sentence(
         "Failed to admit pod ",
-        rf"Failed to admit pod {_ONE_POD} - node has conditions: \[(?P<nodeCondition>[A-Za-z ]{{1,300}})\]",
+        rf"Failed to admit pod {_ONE_POD} - node has conditions: (?:%v%!\(EXTRA \[\]api\.NodeConditionType=)?"
+        r"\[(?P<nodeCondition>[A-Za-z ]{1,300})\]\)?",
         "Failed to admit pod to node",
     ),
     _sentence(

@@ -30,8 +30,9 @@ IS_TABLE: Final = re.compile(
     rb"^(?:EVENT +)?(?:NAMESPACE +)?"
     rb"(?:LAST SEEN +(?:TYPE|COUNT|FIRST)|(?:LAST|FIRST)SEEN +(?:FIRST|LAST)SEEN +COUNT"
     rb"|NAME +(?:(?:PF +)?READY +(?:STATUS +R|RESTARTS +STATUS)|STATUS +ROLES +AGE +VERSION))"
-    rb"|^ {0,4}(?:[a-z0-9-]{1,63} +)?(?:[a-z0-9./-]{1,253} +\d{1,4}/\d{1,4} +[A-Z][\w./-]+(?: Affinity Error)? +\d+ "
-    rb"|(?:\d+[ydhms]){1,4} +(?:Normal|Warning) )",
+    rb"|^ {0,4}(?:[a-z0-9-]{1,63} +)?(?:[a-z0-9./-]{1,253} +\d{1,4}/\d{1,4} +[A-Z][\w./-]+(?: Affinity Error)? +\d+\b"
+    rb"|(?:\d+[ydhms]){1,4} +(?:Normal|Warning) "
+    rb"|[a-z0-9./-]{1,253} +(?:Not)?Ready(?:,\w+)? +\S+ +\d+[ydhms]\S* +v1\.)",
     re.MULTILINE,
 )
 LACKING: Final = "Pod in a table, which lacks its requests"
@@ -46,17 +47,25 @@ _SINGLE_HEAD: Final = re.compile(r"\S+")
 _AGE: Final = re.compile(AGE)
 _POD_ROW: Final = (
     r"(?:(?P<NAMESPACE>[a-z0-9][a-z0-9-]{0,62}) +)?(?P<NAME>(?:pod/)?[a-z0-9][a-z0-9.-]{0,252}) +\d{1,4}/\d{1,4} +"
-    rf"(?P<STATUS>[A-Z][\w./-]{{1,252}}(?: Affinity Error)?) +\d{{1,9}}(?: \({AGE} ago\))? +{AGE}"
-    r"(?: +\S+ +(?P<NODE>\S+)(?: .*)?)?"
+    rf"(?P<STATUS>[A-Z][\w./-]{{1,252}}(?: Affinity Error)?) +\d{{1,9}}(?: \({AGE} ago\))?"
+    rf"(?: +{AGE}(?: +\S+ +(?P<NODE>\S+)(?: .*)?)?)?"
+)
+_NODE_ROW: Final = (
+    r"(?P<NAME>(?:node/)?[a-z0-9][a-z0-9.-]{0,252}) +(?P<STATUS>(?:Not)?Ready(?:,SchedulingDisabled)?) +"
+    rf"(?P<ROLES>\S+) +{AGE} +(?P<VERSION>v\d\S{{1,60}})(?: .*)?"
 )
 _EVENT_ROW: Final = (
     rf"(?:(?P<NAMESPACE>[a-z0-9][a-z0-9-]{{0,62}}) +)?(?P<LAST_SEEN>{AGE}(?: \(x\d{{1,9}} over {AGE}\))?) +"
     r"(?P<TYPE>Normal|Warning) +"
-    r"(?P<REASON>[A-Z]\w{1,252}) +(?P<OBJECT>[A-Za-z]+/[a-z0-9][a-z0-9.:-]{0,252}) +(?P<MESSAGE>(?!\d+ *$)\S.*)"
+    r"(?P<REASON>[A-Z]\w{1,252}) +(?P<OBJECT>[A-Za-z]+/\S{1,253}) +(?P<MESSAGE>(?!\d+ *$)\S.*)"
 )
-_ROWS: Final = {"pods": re.compile(_POD_ROW), "events": re.compile(_EVENT_ROW)}
-"""Rows of pods and Events by their form alone."""
-_OBJECT_NAME: Final = re.compile(r"(?:(?P<kind>[A-Za-z][A-Za-z.0-9]{0,62})/)?(?P<name>[a-z0-9][a-z0-9.:-]{0,252})")
+_ROWS: Final = {"pods": re.compile(_POD_ROW), "events": re.compile(_EVENT_ROW), "nodes": re.compile(_NODE_ROW)}
+"""Rows of pods, Events and nodes by their form alone."""
+_OBJECT_NAME: Final = re.compile(
+    r"(?:(?P<kind>[A-Za-z][A-Za-z.0-9]{0,62})/)?(?P<name>[a-z0-9](?:[a-z0-9.:-]{0,251}[a-z0-9])?)"
+)
+_MASKED: Final = re.compile(r"(?P<kind>node|pod)/(?=\S*(?:\.{3}|[*<\u2026]))\S+")
+"""A name that its owner made unknown, or that was cut."""
 _SOURCE: Final = re.compile(r"\{(?P<component>[^\s}]{1,252})(?: (?P<host>[^\s}]{1,252}))? *\}")
 """The form before 1.7."""
 _OF_EVENT: Final = re.compile(r"\.[0-9a-f]{14,16}")
@@ -207,6 +216,8 @@ def _event(row: Row, printed: Printed) -> dict[str, Any] | None:
     found = _OBJECT_NAME.fullmatch(row["OBJECT"])
     kind = _KINDS.get((found["kind"] or "").lower(), "") if found else ""
     age = (row["LAST SEEN"] or UNKNOWN_AGE).partition(" (x")[0]
+    if found is None and (masked := _MASKED.fullmatch(row["OBJECT"])) is not None and row["MESSAGE"]:
+        return _event_of_kind(row | {"KIND": masked["kind"]}, printed)
     if not kind or found is None or not _AGE.fullmatch(age):
         return None
     namespace = row.get("NAMESPACE", "") if kind == "Pod" else "default"

@@ -220,7 +220,11 @@ def _pressure(view: Overview) -> Iterator[Item]:
         for under in ([node for node in every if node not in silent], silent):
             if not under:
                 continue
-            begins = [node.pressure_since[condition] for node in under if condition in node.pressure_since]
+            begun = earliest(
+                Since(node.pressure_since[condition], condition in node.pressure_or_earlier)
+                for node in under
+                if condition in node.pressure_since
+            )
             goes_on = under is not silent
             yield kinds.PRESSURE.item(
                 condition if len(under) == 1 else f"{condition} on {counted(len(under), 'node')}",
@@ -228,12 +232,11 @@ def _pressure(view: Overview) -> Iterator[Item]:
                 (node.name for node in under),
                 condition,
                 now=goes_on,
-                since=min(begins, default=None),
                 of_each=condition,
                 short_of=FAMILIES[condition],
                 fact=f"{condition}{_on(view, under)}",
                 is_condition=goes_on,
-            )
+            ).begun(begun)
     swinging = [node for node in view.nodes if node.times_under_pressure >= OFTEN]
     if swinging:
         most = max(swinging, key=lambda node: node.times_under_pressure)

@@ -146,6 +146,8 @@ class NodeLine(NamedTuple):
     """Its row of numa_skew."""
     pressure_since: Mapping[str, datetime] = MappingProxyType({})
     """Start times by condition at the end."""
+    pressure_or_earlier: tuple[str, ...] = ()
+    """Conditions that held already when they were first seen, as a taint without its time shows them."""
     pool: str = ""
     """Empty if no label names one."""
     last_sample_at: datetime | None = None
@@ -233,6 +235,9 @@ def read_nodes(
             evicted=evicted.get(name, Evicted()),
             pressure=tuple(row["condition"] for row in pressure.get(name, ()) if row["under"]),
             pressure_since={row["condition"]: row["changed_at"] for row in pressure.get(name, ()) if row["under"]},
+            pressure_or_earlier=tuple(
+                row["condition"] for row in pressure.get(name, ()) if row["under"] and row["or_earlier"]
+            ),
             **_swings(pressure.get(name, ())),
             last_sample_at=last.get(name),
             image_gc=verdicts[name]["verdict"] if name in verdicts else "",
@@ -262,7 +267,9 @@ def _ended(pressure: RowDict, state: _State | None) -> RowDict:
 
 def _gone(line: NodeLine) -> NodeLine:
     """Return what is left of a node that is deleted: what happened on it, and nothing that would still hold."""
-    return line._replace(stale=True, margins=(), fit={}, pressure=(), pressure_since={}, numa=None)
+    return line._replace(
+        stale=True, margins=(), fit={}, pressure=(), pressure_since={}, pressure_or_earlier=(), numa=None
+    )
 
 
 def _at_last(db: Database, question: str, scope: Scope, last: Mapping[str, datetime]) -> list[RowDict]:

@@ -58,10 +58,9 @@ def step(state: State, record: NodeRecord | EventRecord) -> tuple[State, Sequenc
 def _with_node(state: State, record: NodeRecord) -> State:
     for condition in record.object.status.conditions or ():
         if condition.type in PRESSURES and condition.status in {"True", "False"}:
-            at = condition.last_transition_time or record.ts
-            is_new = condition.last_transition_time is not None or not _holds(state, condition.type, condition.status)
-            if is_new:
-                state = _learned(state, condition.type, Fact(at, condition.status == "True", "condition"))
+            at, is_known = condition.last_transition_time or record.ts, condition.last_transition_time is not None
+            if is_known or not _holds(state, condition.type, condition.status):
+                state = _learned(state, condition.type, Fact(at, condition.status == "True", "condition", is_known))
     return state
 
 

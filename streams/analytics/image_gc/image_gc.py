@@ -36,7 +36,7 @@ from streams.analytics.image_gc.episode import (
 from streams.fold.findings import BROKEN_GC, ImageGc
 from streams.fold.reducer import Output, Reducer
 from streams.rules.events.counting import Counted, Occurrences, event_count, occurrences
-from streams.rules.image_gc.messages import ImageGcFailure, Result, parse_image_gc
+from streams.rules.image_gc.messages import ImageGcFailure, Result, is_consecutive, parse_image_gc
 from streams.rules.image_gc.thresholds import (
     DEFAULT_HIGH_PERCENT,
     DEFAULT_LOW_PERCENT,
@@ -212,7 +212,7 @@ def _event(state: State, record: EventRecord) -> tuple[State, Sequence[Output]]:
     if not found.delta:
         return state, ()
     start = max((s for s in state.starts if s <= at), default=None)
-    consecutive = event.reason == "ImageGCFailed"
+    consecutive = is_consecutive(event.reason, text)
     known = event_when(event, record.ts).is_known
     failure = Failure(reported, at, since, start, found.delta, found.lower_bound, consecutive, known)
     return _failed(state, failure, record.ts)

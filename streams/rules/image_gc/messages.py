@@ -81,10 +81,13 @@ _INVALID_CAPACITY: Final = re.compile(
     r"invalid capacity 0 on (?:image filesystem|device \"[^\"]{0,4096}\" at mount point \"[^\"]{0,4096}\")"
 )
 _DELETE_ERRORS: Final = re.compile(
-    rf"wanted to free (?:{_NUMBER} bytes, but freed {_NUMBER} bytes space with"
+    rf"wanted to free (?:{_NUMBER}(?: bytes)?, but freed {_NUMBER}(?: bytes)? space with"
     r"|images older than [0-9.hmsµn]{1,30}, encountered) errors in image deletion: "
 )
-"""Texts for space, and for age (1.29 and later), which has no numbers."""
+"""Texts for space, until 1.6 without "bytes", and for age (1.29 and later), which has no numbers."""
+_OF_EACH_RUN: Final = re.compile(
+    rf"wanted to free {_NUMBER}, but freed {_NUMBER} space with errors in image deletion: "
+)
 _DETECT_ERRORS: Final = re.compile(r"(?:get container status: )?rpc error: code = \w{1,40} desc = ")
 """Not of statistics or of a deletion, whose errors have words before them."""
 _STATS_ERRORS: Final = (
@@ -114,6 +117,11 @@ def parse_image_gc(reason: str, message: str) -> ImageGcFailure | None:
     return parse_error(message) or (
         alone._replace(text=message_body(message)[:_MOST_TEXT]) if reason == _FAILED else alone
     )
+
+
+def is_consecutive(reason: str, message: str) -> bool:
+    """Tell whether an Event shows that the run of image GC before failed too: until 1.6 ImageGCFailed did not."""
+    return reason == _FAILED and _OF_EACH_RUN.match(message_body(message)) is None
 
 
 def parse_error(message: str) -> ImageGcFailure | None:

@@ -53,6 +53,16 @@ def test_sentences_of_1_18_name_the_nodes_of_the_list() -> None:
     assert (bound.pod, bound.node, bound.evaluated, bound.feasible) == ("default/web", "ma-01", 4, 2)
 
 
+def test_older_schedulers_part_namespace_and_name_by_a_space() -> None:
+    log = (
+        b"I0601 10:00:00.200001       1 factory.go:1181] Unable to schedule lab web-1: "
+        b"no fit: 0/4 nodes are available: 4 Insufficient cpu.; waiting\n"
+    )
+    assert is_schedulers_log(log)
+    (failed,) = attempts(log.decode())
+    assert (failed.pod, failed.text) == ("lab/web-1", "0/4 nodes are available: 4 Insufficient cpu.")
+
+
 def test_an_attempt_begins_anew_and_ends_with_its_result() -> None:
     begun = line("Attempting to schedule pod", pod="a/p")
     named = line("Check the potential node for preemption", pod="a/p", node="n1")

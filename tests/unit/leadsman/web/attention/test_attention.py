@@ -710,6 +710,14 @@ def test_pressure_has_since_when_and_its_alert() -> None:
     )
 
 
+def test_pressure_without_its_time_may_have_begun_earlier() -> None:
+    tainted = node(
+        pressure=("DiskPressure",), pressure_since={"DiskPressure": T0}, pressure_or_earlier=("DiskPressure",)
+    )
+    (item,) = attention(view(tainted))
+    assert (item.since, item.or_earlier) == (T0, True)
+
+
 def test_every_card_has_since_when() -> None:
     """The time comes from the database, or from the rows themselves; the state may be older than its first sight."""
     begun = {
