@@ -349,7 +349,7 @@ UNREAD: dict[str, tuple[str, str]] = {
     ),
     "layout.jsonl": (
         '{"kind": "Pod", "name": "web-0", "reason": "Evicted", "message": "m", "host": "n1"}\n',
-        "Events in a form of their exporter's own; have them exported whole",
+        "Events in their exporter's own layout; export them whole",
     ),
     "base64.txt": ("QUJD" * 19 + "\n" + "QUJD" * 19 + "\n" + "QUJD" * 19 + "\n", "text in base64"),
     "insights.csv": ('@timestamp,@message\n2024,"{""kind"": 1}"\n', "a table with commas"),
@@ -365,16 +365,16 @@ UNREAD: dict[str, tuple[str, str]] = {
     ),
     "drain.txt": ("$ kubectl drain n1\nnode/n1 cordoned\nevicting pod shop/web-0\n", "what kubectl drain prints"),
     "pods.csv": ("NAME,READY,STATUS,RESTARTS,AGE\nweb-0,0/1,Evicted,0,1h\n", "a table of kubectl with commas"),
-    "names.txt": ("pod/web-0\npod/web-1\n", "names of objects, without what they are"),
+    "names.txt": ("pod/web-0\npod/web-1\n", "names of objects without the objects"),
     "crictl.txt": ("$ crictl ps -a\nCONTAINER           IMAGE               CREATED\n", "a table of crictl"),
-    "free.txt": ("$ free -m\n       total        used        free\n", "what free or df prints"),
+    "free.txt": ("$ free -m\n       total        used        free\n", "the output of free or df"),
     "row.markdown": (
         'It waits:\n\n```\nNormal  Pulled  3s (x3 over 3s)  kubelet  Container image "a"\n```\n',
         "rows of Events without their object",
     ),
     "structures.txt": (
         "&Pod{ObjectMeta:{web-0  shop  1 12 0 2026-03-01 08:00:00 +0000 UTC},Status:PodStatus{Reason:Evicted,}}",
-        "objects as Go prints its structures",
+        "objects printed as Go structs",
     ),
     "conditions.txt": (
         "  MemoryPressure   True    Tue, 01 Feb 2022 09:44:34 +0100   Thu, 20 Jan 2022 04:54:21 +0100   A   b\n",
@@ -419,7 +419,7 @@ OTHERS: dict[str, tuple[Any, str]] = {
     ),
     "pods-of-azure.json": ([{"PodStatus": "Failed", "Name": "web-0"}], "pods of Log Analytics, which do not say how"),
     "alerts.json": ([{"labels": {}, "startsAt": "2026-07-31T14:40:05Z"}], "alerts of Alertmanager"),
-    "etcd.json": ({"kvs": [{"key": "a2V5", "value": "azhzAA=="}]}, "values of etcd, in Kubernetes' own binary form"),
+    "etcd.json": ({"kvs": [{"key": "a2V5", "value": "azhzAA=="}]}, "values of etcd in Kubernetes' binary format"),
     "traces.json": ({"resourceSpans": []}, "OpenTelemetry traces"),
     "picked.json": ({"name": "web-0", "why": "Evicted"}, "JSON without a kind"),
     "manifest.json": (
