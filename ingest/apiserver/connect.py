@@ -122,7 +122,7 @@ def in_cluster(directory: Path) -> Configuration:
 
 
 class _ServiceAccountToken:
-    """Reads the projected token before each request: the kubelet replaces it about every 50 minutes."""
+    """Reads the projected token before each request, because the kubelet replaces it about every 50 minutes."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

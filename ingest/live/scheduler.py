@@ -23,15 +23,15 @@ from ingest.normalize.redact import Received
 from ingest.resources.scheduler_cache import SCHEDULER_CACHE, SIZE, of_queues
 
 FILLING_SECONDS: Final = 60.0
-"""A process that is younger may not know all nodes yet: its port answers before its first list."""
+"""A scheduler that started more recently may not know all nodes yet: its port answers before its first list."""
 HELD_SECONDS: Final = 80.0
 """Time for which a differing number waits for the watch of nodes: a bookmark comes about every minute. Together with
 the request not longer than HELD in `streams.analytics.scheduling.caches`.
 """
 BEHIND: Final = timedelta(seconds=1)
-"""Most that our news of a node, from another API server, can be later than the scheduler's."""
-Seen: TypeAlias = Callable[[], tuple[int, datetime | None]]
-"""Number of nodes, and the time until which all their changes were seen."""
+"""Longest time by which our watch of nodes, from another API server, can lag behind the scheduler's."""
+KnownNodes: TypeAlias = Callable[[], tuple[int, datetime | None]]
+"""Returns the number of nodes, and the time until which all their changes were seen."""
 _STARTED_AT: Final = re.compile(
     r"^process_start_time_seconds (\d{1,20}(?:\.\d{1,20})?(?:e\+\d{1,2})?)\r?$", re.MULTILINE
 )
@@ -42,7 +42,7 @@ class CacheUnknown(Exception):
 
 
 async def cache_line(https: Https, url: str, now: datetime) -> str:
-    """The lines of a scheduler's metrics about its queues and, last, the number of nodes; raises CacheUnknown."""
+    """Return the scheduler's metrics about its queues and, last, its number of nodes. Raises CacheUnknown."""
     try:
         metrics = (await https.get(f"https://{host_of(url)}/metrics")).decode(errors="replace")
     except ApiError as error:
@@ -63,15 +63,15 @@ async def cache_line(https: Https, url: str, now: datetime) -> str:
 
 
 def host_of(url: str) -> str:
-    """`host:port`, which names a scheduler."""
+    """Return the `host:port` of a URL, which identifies a scheduler."""
     return urlsplit(url).netloc
 
 
 class Scheduler:
-    """One that is asked; the tally counts `observation` and `failure` under `scheduler`."""
+    """Polls one scheduler; the tally counts `observation` and `failure` under `scheduler`."""
 
     def __init__(
-        self, url: str, cluster: str, https: Https, emit: Emit, seen: Seen, *, clock: Clock, tally: Tally
+        self, url: str, cluster: str, https: Https, emit: Emit, seen: KnownNodes, *, clock: Clock, tally: Tally
     ) -> None:
         self.host = host_of(url)
         self.failure = Failure(clock)
@@ -84,7 +84,7 @@ class Scheduler:
         self._tally = tally
 
     async def poll(self, seconds: float) -> None:
-        """Ask until cancelled, the first time after an interval, when the nodes for the comparison are listed."""
+        """Poll until cancelled, first after one interval, when the nodes to compare with are listed."""
         await self._clock.sleep(seconds)
         await steadily(seconds, self._ask, self._clock)
 
@@ -106,7 +106,7 @@ class Scheduler:
         await self._emit(Received(snapshot(self._clock, self._cluster, "list", SCHEDULER_CACHE.name, answer)))
 
     async def _comparable(self, line: str, asked_at: datetime) -> None:
-        """Return once the base of the comparison is known; raises CacheUnknown if it stays unknown.
+        """Return once the nodes to compare with are known. Raises CacheUnknown if they stay unknown.
 
         A scheduler may learn of a node before Leadsman, or while Leadsman's watch is silent. That is not a fault of
         its cache.
@@ -137,7 +137,7 @@ def schedulers(
     settings: LiveSettings,
     access: Configuration,
     emit: Emit,
-    seen: Seen,
+    seen: KnownNodes,
     stack: AsyncExitStack,
     clock: Clock,
     tally: Tally,
