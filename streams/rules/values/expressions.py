@@ -81,7 +81,7 @@ def choose(condition: Amount, then: Amount, otherwise: Amount) -> Amount:
 def either(
     condition: Amount, one: Callable[..., tuple[Amount, ...]], other: Callable[..., tuple[Amount, ...]]
 ) -> Callable[..., tuple[Amount, ...]]:
-    """One of two functions; where the condition is an `Expression`, one that chooses among each of their amounts."""
+    """Choose one of two functions; for an `Expression` as condition, return one that chooses among their amounts."""
     if isinstance(condition, Expression):
         return lambda *given: tuple(map(partial(choose, condition), one(*given), other(*given)))
     return one if condition else other
@@ -100,7 +100,7 @@ def most(one: Amount, other: Amount) -> Amount:
 
 
 def most_known(one: Amount, other: Amount) -> Amount:
-    """The larger of those that are known; None or null if neither is."""
+    """Return the larger of those that are known; None or null if neither is."""
     if isinstance(one, Expression):
         return Expression(f"if(ifNull({other} > {one}, {one} IS NULL), {other}, {one})")
     return max((each for each in (one, other) if each is not None), default=None)
