@@ -19,10 +19,10 @@ Fields: TypeAlias = dict[str, msgspec.Raw]
 class Found(NamedTuple):
     place: str
     raw: bytes
-    """JSON."""
+    """The object as JSON."""
     fields: Fields
     kind: str
-    """Its own, or for an item of a typed List (`PodList`) that of the list; empty where neither has one."""
+    """Its own kind, or for an item of a typed List (`PodList`) that of the list; empty if neither has one."""
     api_version: str
     newest: datetime | None
     """The newest time in its document."""
@@ -100,7 +100,7 @@ def kind_by_fields(fields: Fields) -> str:
 
 
 class ListHead(NamedTuple):
-    """Keeps what a List has for all its items."""
+    """The facts that a List has for all its items."""
 
     place: str
     """The List's place in its file; empty for the only one."""
@@ -237,7 +237,7 @@ def item_part(head: ListHead, index: int, raw: bytes) -> Part:
 
 
 def text_of(fields: Fields, name: str) -> str:
-    """Return the field where it is a string; else an empty one."""
+    """Return the field if it is a string, else an empty one."""
     try:
         return STRING.decode(fields[name])
     except (KeyError, UnicodeDecodeError, msgspec.DecodeError):

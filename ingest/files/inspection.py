@@ -1,4 +1,4 @@
-"""Sums up what files or a sequence of observations hold, without replaying them."""
+"""Summarises files or a sequence of observations, without replaying them."""
 
 import heapq
 from collections import Counter
@@ -75,7 +75,7 @@ class Largest(NamedTuple):
 
 
 class Inspection(NamedTuple):
-    """Sums up what was found. Times are aware UTC."""
+    """The summary. Times are aware UTC."""
 
     observations: int
     counts: Mapping[tuple[str, str, str], int]
@@ -102,7 +102,7 @@ _DECODE_ERRORS: Final = (RecursionError, UnicodeDecodeError, msgspec.DecodeError
 
 
 def summarize(entries: Iterable[Observed | Unreadable], skipped: Mapping[str, int]) -> Inspection:
-    """Sum up what `read_sources` gives; `skipped` is the counter that was given to it, complete at the end.
+    """Summarise the entries of `read_sources`; `skipped` is its counter, which is complete at the end.
 
     Memory does not grow with the length of a capture, only with the number of its nodes.
     """
@@ -188,7 +188,7 @@ class _Summary:
         )
 
     def _records(self, entry: Observed) -> list[Record]:
-        """Return what a replay would take, and count what it would bury."""
+        """Return the records of a replay, and count its dead letters."""
         try:
             return normalize(entry.observation)
         except BadRecord as error:
@@ -224,7 +224,7 @@ class _Summary:
 
 
 def _node_of(records: Sequence[Record]) -> tuple[str, str] | None:
-    """The node that an object of the API shows to exist, and the version of its kubelet."""
+    """Return the node that an object of the API shows to exist, and the version of its kubelet."""
     for record in records:
         if isinstance(record, NodeRecord):
             return record.object.metadata.name, record.object.status.node_info.kubelet_version
@@ -245,7 +245,7 @@ def inspect(
     at: datetime | None = None,
     progress: Progress | None = None,
 ) -> Inspection:
-    """Read `paths` as `read_sources` does, and sum up what they hold; its `SourceError` where that is nothing."""
+    """Read `paths` as `read_sources` does, and summarise them. Raises SourceError if they hold nothing."""
     skipped: Counter[str] = Counter()
     refused: list[SourceError] = []
     entries = read_sources(paths, cluster=cluster, node=node, at=at, progress=progress, skipped=skipped)
@@ -256,7 +256,7 @@ def inspect(
 
 
 def render(inspection: Inspection) -> RenderableType:
-    """Return tables for a terminal or a file; what a cluster named is plain text in them, never markup."""
+    """Return tables for a terminal or a file, in which names from a cluster are plain text, never markup."""
     sections: list[RenderableType] = [_overview(inspection)]
     counts = [(*key, f"{count:,}") for key, count in inspection.counts.items()]
     nodes = [(cluster, node, version or "not seen") for (cluster, node), version in inspection.nodes.items()]

@@ -1,4 +1,4 @@
-"""The objects in the text of `kubectl describe` about nodes, pods and Events (rules: pasted-text).
+"""Reads the objects in the text of `kubectl describe` about nodes, pods and Events (rules: pasted-text).
 
 Ambiguous text is skipped: a truncated or forged line loses only the object or the field that it belongs to. The text
 does not have a pod's UID, so `namespace/name` stands for it.
@@ -50,7 +50,7 @@ PHASES: Final = frozenset({"Pending", "Running", "Succeeded", "Failed", "Unknown
 
 
 def newest_in(text: str) -> datetime | None:
-    """The newest time that an object in the text has."""
+    """Return the newest time that an object in the text has."""
     found = re.findall(
         r"(?:^ *(?:CreationTimestamp|RenewTime|AcquireTime|Start Time|Started|Finished):"
         r"|True |False |Unknown |[+-]\d{4}) +"
@@ -92,7 +92,7 @@ def _objects(sections: dict[str, Section], printed: Printed) -> Iterator[dict[st
 
 
 def _length(block: list[str], sections: dict[str, Section]) -> int:
-    """The number of lines about an object: to the end of its Events, else to the next command."""
+    """Return the number of lines about an object: to the end of its Events, else to the next command."""
     if "Events" in sections:
         rows = sections["Events"].lines
         ends = (number for number, row in enumerate(rows) if not row[:1].isspace())
@@ -189,7 +189,7 @@ def _is_of_kubelet(reason: str, message: str) -> bool:
 
 
 def _headed(lines: list[str], heading: str, first: re.Pattern[str], named: list[str]) -> Iterator[str]:
-    """The lines with a heading before the first row that is of it, unless the text has that itself."""
+    """Yield the lines with a heading before the first row that is of it, unless the text has that itself."""
     is_needed = heading not in named
     for line in lines:
         if is_needed and first.fullmatch(line if heading == "Events" else line.strip()):
@@ -218,13 +218,13 @@ def _starts(lines: list[str]) -> Iterator[int]:
 
 
 def _field_name(line: str) -> str:
-    """The name of the field that a line begins, or empty."""
+    """Return the name of the field that a line begins, or empty."""
     field = FIELD.fullmatch(line)
     return field["name"] if field is not None else ""
 
 
 def _ordered(lines: list[str]) -> dict[str, Section]:
-    """The longest chain of fields in the order in which kubectl prints them; `lines[1]` must be such a field.
+    """Return the longest chain of fields in the order in which kubectl prints them; `lines[1]` must be such a field.
 
     If several are longest, the one that ends last counts: text of others comes before the real fields.
     """
@@ -250,7 +250,7 @@ def _ordered(lines: list[str]) -> dict[str, Section]:
 
 
 def _indented(lines: list[str]) -> list[str]:
-    """The indented lines that continue the one above: what follows them may belong to something else."""
+    """Return the indented lines that continue the one above: what follows them may belong to something else."""
     return list(takewhile(lambda line: line[:1].isspace() and line.strip(), lines))
 
 
@@ -353,7 +353,7 @@ def _with_scheduler_message(condition: dict[str, str], events: list[dict[str, An
 
 
 def _message(section: Section) -> str:
-    """A message of one or more lines; kubectl leaves out a space at the end of the kubelet's."""
+    """Return a message of one or more lines; kubectl leaves out a space at the end of the kubelet's."""
     return "\n".join(filter(None, section.stripped))
 
 
