@@ -55,5 +55,5 @@ def test_a_topic_is_named_after_its_table_and_the_prefix() -> None:
 
 def test_an_unknown_table_is_refused_and_the_known_ones_are_named() -> None:
     assert load(work={"flat": ["evictions"]}).work.flat == ("evictions",)
-    with pytest.raises(SettingsError, match=r"there is no such table.*evictions"):
+    with pytest.raises(SettingsError, match=r"unknown table.*evictions"):
         load(work={"flat": ["eviction"]})
