@@ -31,7 +31,7 @@ settings.load_profile("shared")
 ONE_A_MACHINE: Final = "kubelet"
 """Two kubelets would meet in the machine's cgroups, and each would see the memory that the other's pods take."""
 TOGETHER: Final = frozenset({"cluster"})
-"""Components that cost more to start than their tests save beside each other: one for each room."""
+"""Components that cost more to start than their tests save beside each other: one for each folder."""
 LONGEST: Final = (
     "cluster:integration",
     "kafka:pipeline_under_fire",

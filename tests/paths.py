@@ -6,7 +6,7 @@ from typing import Final
 
 TESTS: Final = Path(__file__).parent
 ROOT: Final = TESTS.parent
-FLOORS: Final = ("common", "ingest", "streams", "sql", "leadsman")
+LAYERS: Final = ("common", "ingest", "streams", "sql", "leadsman")
 """The folders of the product."""
 SCENARIOS: Final = TESTS / "scenarios"
 EXAMPLES: Final = ROOT / "examples"

@@ -30,7 +30,7 @@ class InventoryPage(NamedTuple):
 
 
 def inventories(resource: ApiResource[Any], uids: Mapping[str | None, Iterable[str]]) -> Iterator[InventoryPage]:
-    """The inventories of a resource, from the uids by the node of their log; none if no log is reconciled.
+    """Yield a resource's inventories, from its uids by the node of their log; nothing if no log is reconciled.
 
     An object that cannot be placed is in the inventory of every log: it exists.
     """
@@ -45,7 +45,7 @@ def inventories(resource: ApiResource[Any], uids: Mapping[str | None, Iterable[s
 
 
 def _split(node: str, keys: Iterable[str], *, of_logs: bool) -> Iterator[InventoryPage]:
-    """Keys in order, in pages that each say from where to where they are complete."""
+    """Split sorted keys into pages. Each page has the bounds between which it is complete."""
     ordered = sorted(keys)
     for first in range(0, len(ordered) or 1, KEYS_OF_A_PAGE):
         page = ordered[first : first + KEYS_OF_A_PAGE]
@@ -62,10 +62,10 @@ def _split(node: str, keys: Iterable[str], *, of_logs: bool) -> Iterator[Invento
 _CHANGES: Final = frozenset(get_args(ObjectChange))
 
 
-class Seen(NamedTuple):
+class Step(NamedTuple):
     stream: str
     version: str
-    """Version from which the stream resumes once this and all before it is acknowledged; empty in a partial list."""
+    """Version from which the stream resumes once all steps up to this are acknowledged; empty in a partial list."""
     observation: Observation | None
     """The observation; None if a step is not news: a bookmark, a heartbeat, the end of a list."""
     decoded: Any = None
@@ -73,7 +73,7 @@ class Seen(NamedTuple):
 
 
 class Changes:
-    """Turns objects of one resource into steps; keeps what is known, and counts what is not emitted.
+    """Turns objects of one resource into steps. Remembers the known objects, and counts those that are not emitted.
 
     `glance` is called with the name and the text of each object that exists, before it is decided whether that is
     news.
@@ -101,7 +101,7 @@ class Changes:
     def forget(self) -> None:
         self._inventory = Inventory(self._resource)
 
-    def listed(self, data: msgspec.Raw) -> tuple[Key | None, list[Seen]]:
+    def listed(self, data: msgspec.Raw) -> tuple[Key | None, list[Step]]:
         """Return an object's key and its news in a list; the key is None if the object cannot be read."""
         try:
             found = self._inventory.read(data)
@@ -111,8 +111,8 @@ class Changes:
         self._glance(found.metadata.name, data)
         return Key.of(found.metadata), [self._step(thing, "list") for thing in news]
 
-    def vanished(self, present: Iterable[Key | None], version: str) -> Iterator[Seen]:
-        """Yield the deletion of all that a complete list at `version` no longer has.
+    def vanished(self, present: Iterable[Key | None], version: str) -> Iterator[Step]:
+        """Yield a deletion for each known object that a complete list at `version` lacks.
 
         Each has the time at which it is taken. Thousands wait for their place in a queue, and others get theirs in
         between.
@@ -120,8 +120,8 @@ class Changes:
         for thing in self._inventory.vanished(filter(None, present), version):
             yield self._step(thing, "list")
 
-    def watched(self, event: WatchEvent, version: str) -> list[Seen]:
-        """The steps of a watch event at `version`; the last one carries the version that it leads to."""
+    def watched(self, event: WatchEvent, version: str) -> list[Step]:
+        """Return the steps of a watch event at `version`; the last one carries the version that the event reaches."""
         if event.type not in _CHANGES:
             self.count("bookmark" if event.type == "BOOKMARK" else "unknown_type")
             return [self.reached(version_of(event) or version)]
@@ -139,47 +139,47 @@ class Changes:
             return [self.reached(version)]
         return [self._step(thing, "watch")._replace(version=version) for thing in news]
 
-    def oversized(self, found: Oversized, version: str) -> list[Seen]:
+    def oversized(self, found: Oversized, version: str) -> list[Step]:
         self.count("oversized")
         return [self.error(f"{self._resource.name}: {found.text}")._replace(version=version)]
 
-    def reached(self, version: str) -> Seen:
-        return Seen(self._resource.name, version, None)
+    def reached(self, version: str) -> Step:
+        return Step(self._resource.name, version, None)
 
-    def inventory(self) -> Iterator[Seen]:
-        """Yield the inventories that the logs learn from the list that is complete now."""
+    def inventory(self) -> Iterator[Step]:
+        """Yield the inventories for all logs, from the list that was just completed."""
         for page in inventories(self._resource, self._inventory.by_log()):
             yield self._seen("list", page.object, "INVENTORY", page.node)
 
-    def anew(self, since: datetime) -> Seen:
-        """The stream begins with the list that is complete now, and has all that happens `since` its beginning."""
+    def began(self, since: datetime) -> Step:
+        """Return a bookmark: the stream began with the list just completed, which was requested at `since`."""
         bookmark = bookmark_observation(self._clock.now(), self._cluster, self._resource.name, since=since)
-        return Seen(self._resource.name, "", bookmark)
+        return Step(self._resource.name, "", bookmark)
 
-    def error(self, text: str) -> Seen:
+    def error(self, text: str) -> Step:
         return self._report(Report(text))
 
-    def gap(self, text: str, since: datetime | None) -> Seen:
+    def gap(self, text: str, since: datetime | None) -> Step:
         return self._report(Report(text, "gap", since))
 
-    def _report(self, report: Report) -> Seen:
+    def _report(self, report: Report) -> Step:
         observation = error_observation(self._clock, self._cluster, "watch", self._resource.name, report)
-        return Seen(self._resource.name, "", observation)
+        return Step(self._resource.name, "", observation)
 
     def count(self, happening: str) -> None:
         self._tally[self._resource.name, happening] += 1
 
-    def _unreadable(self, problem: Exception) -> Seen:
+    def _unreadable(self, problem: Exception) -> Step:
         self.count("undecodable")
         return self.error(f"{self._resource.name}: an object cannot be read: {plain(problem)}")
 
-    def _step(self, news: News, source: Origin) -> Seen:
+    def _step(self, news: News, source: Origin) -> Step:
         return self._seen(source, news.object, news.change, decoded=news.decoded)
 
     def _seen(
         self, source: Origin, body: bytes | msgspec.Raw, change: Change, node: str = "", decoded: Any = None
-    ) -> Seen:
+    ) -> Step:
         name = self._resource.name
-        return Seen(
+        return Step(
             name, "", observation_of(self._clock.now(), self._cluster, source, name, body, node, change), decoded
         )

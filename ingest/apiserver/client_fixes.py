@@ -32,11 +32,11 @@ def follow_no_redirect(client: ApiClient) -> None:
 
 
 class CredentialsError(ConnectionError):
-    """The token of now cannot be read; the request is tried again."""
+    """The current token cannot be read; the request is retried."""
 
 
 class KubeconfigToken:
-    """Reads the token again before each request: a token file, a credential plugin or OIDC may have a new one.
+    """Reads the token before each request, because a token file, a credential plugin or OIDC may have a new one.
 
     The client loads them once, and its `refresh_token` knows no files. The loader has no public way to load the
     credentials alone.

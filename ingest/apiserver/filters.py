@@ -1,4 +1,4 @@
-"""Decides which changes of an object are news: a node's heartbeat is not, nor is a change of an unread field.
+"""Decides which changes of an object are emitted: not a node's heartbeat, nor a change of a dropped field.
 
 It also remembers the objects. After a fresh list, objects that vanished are emitted as deleted (rules:
 list-and-watch).
@@ -33,7 +33,7 @@ class _Known(NamedTuple):
     uid: str
     compared: bytes
     log: str | None = None
-    """The node on whose log it is, empty for the cluster's; None if that cannot be read."""
+    """The node whose log has the object, empty for the cluster's log; None if that cannot be read."""
 
 
 class News(NamedTuple):
@@ -44,7 +44,7 @@ class News(NamedTuple):
 
 
 class Object(NamedTuple):
-    """An object of a list or a watch, decoded once."""
+    """An object from a list or a watch, decoded once."""
 
     metadata: Metadata
     raw: msgspec.Raw
@@ -61,7 +61,7 @@ def metadata_of(raw: bytes | msgspec.Raw) -> Metadata:
 
 
 class Inventory:
-    """The objects of one resource as they were last seen, as far as they are kept."""
+    """Remembers the last seen kept fields of each object of one resource."""
 
     def __init__(self, resource: ApiResource[Any]) -> None:
         self._resource = resource
@@ -76,7 +76,7 @@ class Inventory:
         return Object(metadata_of(raw) if decoded is None else identify(decoded), raw, decoded)
 
     def watched(self, change: ObjectChange, found: Object) -> list[News]:
-        """The news of a watch event: itself, or none."""
+        """Return the event itself if it is news, else nothing."""
         key = Key.of(found.metadata)
         if change == "DELETED":
             self._known.pop(key, None)
@@ -88,7 +88,7 @@ class Inventory:
         return [_news(change, found)]
 
     def listed(self, found: Object) -> list[News]:
-        """The news of a listed object. If its name is known with another uid, the old object is emitted deleted."""
+        """Return a listed object if it is news, after the deletion of an object of the same name with another uid."""
         key = Key.of(found.metadata)
         before = self._known.get(key)
         now = self._known_of(found)
@@ -102,13 +102,13 @@ class Inventory:
         return [*self._ended(before, found.metadata.resource_version), _news("ADDED", found)]
 
     def vanished(self, present: Iterable[Key], version: str) -> list[News]:
-        """Forget what a complete list at `version` lacks; emit it as deleted, with what was kept of it."""
+        """Forget each object that a complete list at `version` lacks, and return its deletion with kept fields."""
         gone = self._known.keys() - set(present)
         ended = [self._known.pop(key) for key in sorted(gone)]
         return [news for known in ended for news in self._ended(known, version)]
 
     def by_log(self) -> dict[str | None, list[str]]:
-        """The uids of all objects, by the node on whose log they are; None if that cannot be read."""
+        """Return the uids of all objects, by the node whose log has them; None is the key if that cannot be read."""
         uids: dict[str | None, list[str]] = {}
         for known in self._known.values():
             uids.setdefault(known.log, []).append(known.uid)

@@ -30,7 +30,7 @@ RETRY_SECONDS: Final = 2.0
 JITTER: Final = 0.2
 
 _HOPELESS: Final = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND})
-"""Not fixed by a retry: credentials, permission, and a namespace that does not exist."""
+"""Statuses that a retry does not fix: bad credentials, missing permission, a namespace that does not exist."""
 _TIMEOUT: Final = aiohttp.ClientTimeout(total=5)
 
 
@@ -68,7 +68,7 @@ class LeadershipLostError(Exception):
 def claim(
     lease: Lease | None, identity: str, seen_unchanged_seconds: float
 ) -> Literal["create", "take", "renew", "wait"]:
-    """Decide what a replica may do with the Lease that it sees; `seen_unchanged_seconds` is by its own clock."""
+    """Decide whether a replica may create, take or renew the Lease; `seen_unchanged_seconds` is by its own clock."""
     if lease is None:
         return "create"
     if lease.spec.holder_identity == identity:
@@ -78,7 +78,7 @@ def claim(
 
 
 class LeaderElection:
-    """One replica's part in the election; `identity` differs between replicas."""
+    """Takes part in the election for one replica, whose `identity` is unique."""
 
     def __init__(self, client: ApiClient, lease: LeaseName, identity: str, clock: Clock) -> None:
         self._client = client
@@ -91,7 +91,7 @@ class LeaderElection:
         self.leads = False
 
     async def hold(self, work: Work) -> None:
-        """Work while the Lease, which is acquired, is ours, and give it back at the end.
+        """Work while this replica holds the Lease that it has acquired, and release the Lease at the end.
 
         Raises LeadershipLostError when it is lost; the work is cancelled before that. Errors of `work` propagate.
         """
@@ -108,7 +108,7 @@ class LeaderElection:
             raise LeadershipLostError(f"lease {self._name.namespace}/{self._name.name} was not renewed in time")
 
     async def acquire(self) -> None:
-        """Return when the Lease is ours; ApiError where get, create and update on leases are not allowed to us."""
+        """Return once this replica has the Lease. Raises ApiError if it may not get, create and update leases."""
         while not await self._try():
             await self._clock.sleep(RETRY_SECONDS * (1 + JITTER * self._clock.random()))
 
@@ -197,5 +197,5 @@ def _micro_time(at: datetime) -> str:
 
 
 def new_identity() -> str:
-    """A name in the election that no other process has."""
+    """Return a name for the election that no other process has."""
     return f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"

@@ -1,4 +1,4 @@
-"""The Lease of each node that is not Ready, looked at once (delivery.md#watching, rules: nodes-that-do-not-report).
+"""Reads the Lease of each node that is not Ready, once (delivery.md#watching, rules: nodes-that-do-not-report).
 
 All Leases are not watched: each kubelet renews its own every 10 s.
 """
@@ -20,16 +20,16 @@ from ingest.resources.nodes import NAMESPACE, NODE_LEASES
 
 PATH: Final = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases"
 PAUSE_SECONDS: Final = 0.02
-"""At most 50 are asked for a second, one after the other, however many nodes go at once."""
+"""At most 50 Leases are read a second, one after the other, however many nodes fail at once."""
 WITHOUT: Final = "the age of the Lease of a NotReady node is unknown"
 _CACHED: Final = {"resourceVersion": "0"}
-"""The API server answers from its watch cache."""
+"""Lets the API server answer from its watch cache."""
 _TIMEOUT: Final = aiohttp.ClientTimeout(total=15)
 _LIMIT_BYTES: Final = 1024 * 1024
 
 
 class NodeLeases:
-    """The tally counts `observation`, `absent`, `forbidden` and `failure` under `node_leases`."""
+    """Reads Leases. The tally counts `observation`, `absent`, `forbidden` and `failure` under `node_leases`."""
 
     def __init__(self, client: ApiClient, emitter: Emitter) -> None:
         self._client = client
@@ -42,12 +42,12 @@ class NodeLeases:
         self._is_reported = False
 
     def gone(self, name: str) -> None:
-        """The next node of this name is another one."""
+        """Forget a deleted node: the next node of this name is another one."""
         self._not_ready.pop(name, None)
         self._due.pop(name, None)
 
     def changed(self, node: Node) -> None:
-        """Look at its Lease where its Ready has become False or Unknown, or is seen to be so for the first time."""
+        """Read a node's Lease if its Ready became False or Unknown, or is first seen with that status."""
         name = node.metadata.name
         ready = next((each.status for each in node.status.conditions or () if each.type == "Ready"), "Unknown")
         if ready == "True":
@@ -94,7 +94,7 @@ class NodeLeases:
             await self._later(name, error.retry_after_seconds)
 
     async def _report_refusal(self) -> None:
-        """Once: nothing else depends on it."""
+        """Report it once, because nothing else depends on it."""
         if not self._is_reported:
             self._is_reported = True
             text = f"get leases in {NAMESPACE} is not allowed: {WITHOUT}"

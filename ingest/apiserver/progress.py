@@ -20,14 +20,17 @@ _RELIST_CODES: Final = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND})
 
 
 class ListAt(NamedTuple):
-    """The version that a list is asked for at, and its resourceVersionMatch."""
+    """The version at which a list is requested, and its resourceVersionMatch."""
 
     version: str
     match: str = ""
 
 
 class Progress:
-    """`version` is the persisted one to continue from; empty to start with a list. `namespace` is empty for all."""
+    """Tracks one stream. It resumes at the stored `version`, or starts with a list if that is empty.
+
+    An empty `namespace` stands for all namespaces.
+    """
 
     def __init__(self, resource: ApiResource[Any], version: str, namespace: str = "") -> None:
         self.version = version
@@ -45,30 +48,30 @@ class Progress:
         self._opened_at: datetime | None = None
         self._contact_at_seconds = -math.inf
         self.complete_at: datetime | None = None
-        """Everything that happened until then is emitted, by the clock on the wall; None if that is not known."""
+        """Wall-clock time until which every change is emitted; None if it is unknown."""
 
     @property
     def path(self) -> str:
-        """The API server has the resource there, as far as is known."""
+        """Return the path at which the API server has the resource, as far as is known."""
         return self._paths[0]
 
     @property
     def absent(self) -> bool:
-        """The cluster does not have this custom resource: no path of it is there."""
+        """True if the cluster does not have this custom resource at any of its paths."""
         return self._paths_missing >= len(self._paths)
 
     @property
-    def is_anew(self) -> bool:
-        """True until the first list, if no version was kept."""
+    def awaits_first_list(self) -> bool:
+        """True until the first list, if no version was stored."""
         return not self.version
 
     def contacted(self, at_seconds: float) -> None:
-        """Record that the path answered; `at_seconds` is of the monotonic clock."""
+        """Record that the path answered; `at_seconds` is by the monotonic clock."""
         self._paths_missing = 0
         self._contact_at_seconds = at_seconds
 
     def opened(self, at: datetime) -> None:
-        """Record that a watch began. It first repeats what happened since its version; its first bookmark ends that.
+        """Record that a watch began. Until its first bookmark it repeats the changes since its version.
 
         A resource without bookmarks counts as complete at once.
         """
@@ -80,22 +83,22 @@ class Progress:
         self._has_caught_up = True
 
     def seen_until(self, at: datetime) -> None:
-        """Record that all that happened until then is emitted; it counts once a watch has caught up."""
+        """Record that every change until `at` is emitted. This counts once a watch has caught up."""
         if self._has_caught_up:
             self.complete_at = at
 
     def ended(self) -> None:
-        """Record that a watch ended when it was asked to. It held everything that happened before it was opened."""
+        """Record that a watch ended at its timeout. It had every change from before it was opened."""
         self.bookmarked()
         if self._opened_at is not None:
             self.seen_until(max(self._opened_at, self.complete_at or self._opened_at))
 
     def reached(self, version: str) -> None:
-        """Everything up to this version is emitted; an empty version changes nothing."""
+        """Record that everything up to this version is emitted; an empty version changes nothing."""
         self.version = version or self.version
 
     def list_at(self) -> ListAt:
-        """A state no older than the last version. It is the most recent one if there is no version, if the server
+        """Return a state no older than the last version. It is the most recent one without a version, if the server
         refused it, or before a watch was heard.
 
         It is never any cached state (`0`): a server that lags would lack objects that the logs know already.
@@ -105,7 +108,7 @@ class Progress:
         return ListAt(self.version, "NotOlderThan") if self.version not in {"", "0"} else ListAt("")
 
     def listed(self, version: str, at_seconds: float, began: datetime) -> None:
-        """A complete list closed the gap. It lacks changes during its pages."""
+        """Record that a complete list closed the gap. It lacks the changes made while its pages were read."""
         self._paths_missing, self.complete_at = 0, began
         self.version, self.gap = version, ""
         self.list_is_due = self._version_is_unavailable = False
@@ -126,11 +129,11 @@ class Progress:
         return error.expired or error.too_large_version or error.code == HTTPStatus.BAD_REQUEST
 
     def lost(self, why: str) -> None:
-        """A watch cannot go on at the version, so a new list is due."""
+        """Record that a watch cannot continue at the version, so a new list is due."""
         self.gap, self.list_is_due = why, True
 
     def refused(self, error: ApiError) -> str:
-        """Decide how to go on after an error; return what to report, or nothing.
+        """Decide how to continue after an error; return the text to report, or an empty one.
 
         The next path of an optional resource is tried. A list that is refused at its version is asked for at the most
         recent one, and a watch that is refused is followed by a list.
@@ -158,13 +161,13 @@ class Progress:
 SOON_SECONDS: Final = 10.0
 """Delay of a comparison after the server was away."""
 ANSWER_SECONDS: Final = 15.0
-"""Least time that a server which was away has to begin a watch."""
+"""Least time that a server has to begin a watch after an outage."""
 PAUSE_SECONDS: Final = 300.0
-"""Least time between two comparisons, for a server that comes and goes; none after versions went back."""
+"""Least time between two comparisons, for a flapping server. It does not apply after versions went back."""
 EVERY_SECONDS: Final = 4 * 3600.0
 """Mean time between two comparisons with a full list."""
 JITTER: Final = 0.5
-"""A time is between one half less and one half more, so that watches do not ask at once."""
+"""Each time varies by up to one half either way, so that watches do not list at once."""
 
 
 def went_back(version: str, before: str) -> bool:
@@ -176,10 +179,10 @@ class Reconciling:
     """Schedules the next reconciliation of a watch with a list."""
 
     def __init__(self, clock: Clock) -> None:
-        self.anew = False
-        """The next comparison emits every object: what an earlier process published is not known."""
+        self.must_emit_all = False
+        """True if the next comparison must emit every object: an earlier process's messages are unknown."""
         self._resumes = False
-        """The stream goes on at a version before what was published last; a watch leads on from there first."""
+        """True after resuming at a version older than the last published one, so that a watch must run first."""
         self._clock = clock
         self._due_at_seconds = math.inf
         self._not_before_seconds = -math.inf
@@ -190,36 +193,36 @@ class Reconciling:
 
     @property
     def due_in_seconds(self) -> float:
-        """Time until the next comparison, and at least ANSWER_SECONDS."""
+        """Return the time until the next comparison, at least ANSWER_SECONDS."""
         return max(ANSWER_SECONDS, self._due_at_seconds - self._clock.monotonic())
 
     def resumed(self) -> None:
-        """The stream goes on at a version that was kept; all that was published since is soon seen again."""
-        self.anew = self._resumes = True
-        self.soon()
+        """Record that the stream resumed at a stored version; the watch soon repeats everything published since."""
+        self.must_emit_all = self._resumes = True
+        self.schedule_soon()
 
     def watched(self) -> None:
         self._resumes = False
 
-    def soon(self) -> None:
-        """The server was away: compare once it has answered for a while, and not after each of its absences."""
+    def schedule_soon(self) -> None:
+        """Schedule a comparison some time after an outage, but not after every one of a flapping server."""
         self._due_at_seconds = min(self._due_at_seconds, max(self._after(SOON_SECONDS), self._not_before_seconds))
 
-    def now(self) -> None:
-        """Compare at once, without a pause, because versions went back."""
+    def schedule_now(self) -> None:
+        """Make the comparison due at once, because versions went back."""
         self._due_at_seconds = self._clock.monotonic()
 
-    def begun(self) -> None:
-        """Try again later, should this one fail."""
+    def started(self) -> None:
+        """Schedule a retry, in case this comparison fails."""
         self._not_before_seconds = self._due_at_seconds = self._after(PAUSE_SECONDS)
 
     def done(self) -> None:
-        self.anew = False
+        self.must_emit_all = False
         self._due_at_seconds = self._after(EVERY_SECONDS)
 
     def listed(self) -> None:
         """Record a list, which replaces the comparison unless that must emit every object."""
-        if not self.anew:
+        if not self.must_emit_all:
             self.done()
 
     def _after(self, seconds: float) -> float:

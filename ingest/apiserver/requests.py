@@ -1,4 +1,4 @@
-"""Requests to the API server: kubernetes-asyncio's client, unparsed answers, errors with what the server asks."""
+"""Sends requests to the API server, and returns unparsed answers, or errors with the server's retry hints."""
 
 import errno
 import os
@@ -24,12 +24,12 @@ from ingest.apiserver import client_fixes
 from ingest.model.observation import if_decodable
 
 BODY_LIMIT_BYTES: Final = 1024 * 1024 * 1024
-"""An answer that is read whole; a list at version "0" of 150,000 pods comes as one page from the watch cache."""
+"""Limit of an answer. A list of 150,000 pods at version "0" comes as one page from the watch cache."""
 ERROR_BODY_LIMIT_BYTES: Final = 64 * 1024
 RETRY_AFTER_LIMIT_SECONDS: Final = 300.0
 
 KEEPALIVE_SECONDS: Final = 20
-"""A peer that is gone is noticed after this and three more probes."""
+"""A dead peer is noticed after this time and three more probes."""
 
 TRANSPORT_ERRORS: Final = (aiohttp.ClientError, TimeoutError, OSError)
 """Errors that a connection raises, including certificates and unreadable HTTP."""
@@ -69,12 +69,12 @@ class ApiError(Exception):
 
     @property
     def expired(self) -> bool:
-        """The version is too old (rules: list-and-watch)."""
+        """True if the version is too old (rules: list-and-watch)."""
         return self.code == HTTPStatus.GONE or self._status.reason in {"Expired", "Gone"}
 
     @property
     def too_large_version(self) -> bool:
-        """The version is newer than the server's data, for example after a restored backup."""
+        """True if the version is newer than the server's data, for example after a restored backup."""
         causes = (self._status.details and self._status.details.causes) or []
         return (
             any(cause.reason == "ResourceVersionTooLarge" for cause in causes)
@@ -87,7 +87,7 @@ class ApiError(Exception):
 
 
 class TooLargeError(Exception):
-    """An answer is larger than what is read."""
+    """An answer exceeds the limit."""
 
 
 def unanswered(error: Exception) -> str:
@@ -112,14 +112,14 @@ _UNANSWERED: Final[tuple[tuple[type[Exception], str], ...]] = (
     (ConnectionResetError, "connection reset by peer"),
     (ConnectionRefusedError, "connection refused"),
 )
-"""Words for errors that have no number of the operating system."""
+"""Words for errors without an errno."""
 
 
 @asynccontextmanager
 async def get(
     client: ApiClient, path: str, query: Mapping[str, str], timeouts: aiohttp.ClientTimeout
 ) -> AsyncIterator[aiohttp.ClientResponse]:
-    """GET a path with the token of now; raises ApiError for any status but 200, and `TRANSPORT_ERRORS`."""
+    """GET a path with the current token. Raises ApiError for any status but 200, and `TRANSPORT_ERRORS`."""
     async with request(client, "GET", path, query=query, timeouts=timeouts) as response:
         yield response
 
@@ -158,7 +158,7 @@ async def request(
 
 
 def answered_at(response: aiohttp.ClientResponse) -> datetime | None:
-    """When the server answered, by its clock; None if it does not say."""
+    """Return when the server answered, by its own clock; None if the answer has no date."""
     with suppress(ValueError):
         there = parsedate_to_datetime(response.headers.get("Date", ""))
         return there if there.tzinfo else there.replace(tzinfo=UTC)
@@ -166,7 +166,7 @@ def answered_at(response: aiohttp.ClientResponse) -> datetime | None:
 
 
 async def read_body(response: aiohttp.ClientResponse, limit_bytes: int = BODY_LIMIT_BYTES) -> bytes:
-    """Read an answer whole; raises TooLargeError past the limit."""
+    """Read the whole answer; raises TooLargeError past the limit."""
     chunks: list[bytes] = []
     size_bytes = 0
     async for chunk in response.content.iter_any():
@@ -186,7 +186,7 @@ async def api_error(response: aiohttp.ClientResponse) -> ApiError:
 
 
 def keep_alive(response: aiohttp.ClientResponse) -> None:
-    """Let the kernel notice a peer that is gone, also while nothing happens."""
+    """Turn on TCP keepalive, so that the kernel notices a dead peer on an idle connection."""
     transport = response.connection.transport if response.connection else None
     sock = transport.get_extra_info("socket") if transport else None
     if sock is None:

@@ -1,4 +1,4 @@
-"""Keeps where a stream goes on after a restart: up to which version all is acknowledged (delivery.md#watching)."""
+"""Stores the version up to which each stream is acknowledged, where it resumes (delivery.md#watching)."""
 
 import os
 from collections import deque
@@ -22,12 +22,12 @@ log = structlog.get_logger(__name__)
 
 
 class Kept(NamedTuple):
-    """The versions by stream, and how to replace them."""
+    """The stored versions by stream, and a function that replaces them."""
 
     versions: Mapping[str, str]
     """A stream that is missing starts with a list."""
     save: Callable[[Mapping[str, str]], Awaitable[None]] | None
-    """Replaces all of them or none. Raises OSError. None if they cannot be kept."""
+    """Replaces all of them or none, or raises OSError; None if they cannot be stored."""
 
 
 NOT_KEPT: Final = Kept({}, None)
@@ -40,18 +40,18 @@ class _Kept(msgspec.Struct, frozen=True):
 
 
 class VersionFile:
-    """Keeps the versions in a small file that is replaced as a whole."""
+    """Stores the versions in a small file that is replaced as a whole."""
 
     def __init__(self, path: Path, cluster: str) -> None:
         self._path = path
         self._cluster = cluster
 
     def kept(self) -> Kept:
-        """Raises SourceUnusable as `load`."""
+        """Return the stored versions; raises SourceUnusable like `load`."""
         return Kept(self.load(), lambda versions: in_thread(partial(self.save, versions)))
 
     def load(self) -> dict[str, str]:
-        """Empty if the file is damaged or of another format: all is listed then, and the file is replaced.
+        """Return the versions, or none if the file is damaged or of another format: then every stream lists again.
 
         Raises SourceUnusable if it is another cluster's, or cannot be opened.
         """
@@ -100,7 +100,7 @@ class VersionFile:
 
 @dataclass(slots=True, eq=False)
 class Ticket:
-    """One step of a stream that is out for acknowledgement."""
+    """A step of a stream that waits for acknowledgement."""
 
     stream: str
     version: str
@@ -108,20 +108,20 @@ class Ticket:
 
 
 class Acknowledgements:
-    """Tracks the version that each stream has reached: all steps before it are acknowledged, in any order."""
+    """Tracks the version of each stream up to which all steps are acknowledged, in any order."""
 
     def __init__(self, versions: Mapping[str, str] | None = None) -> None:
         self._reached = dict(versions or {})
         self._out: dict[str, deque[Ticket]] = {}
 
     def hand_out(self, stream: str, version: str) -> Ticket:
-        """Register the next step of a stream; an empty version is a step after which it cannot go on yet."""
+        """Register the next step of a stream; after one with an empty version it cannot resume yet."""
         ticket = Ticket(stream, version)
         self._out.setdefault(stream, deque()).append(ticket)
         return ticket
 
     def acknowledge(self, ticket: Ticket) -> None:
-        """The step is safe; a second time changes nothing."""
+        """Record that the step is safe; a second time changes nothing."""
         ticket.acknowledged = True
         tickets = self._out[ticket.stream]
         while tickets and tickets[0].acknowledged:

@@ -20,7 +20,7 @@ from common.backoff import Backoff
 from common.clock import Clock
 from common.lines import Line, Splitter
 from common.text import plain
-from ingest.apiserver.changes import Changes, Seen
+from ingest.apiserver.changes import Changes, Step
 from ingest.apiserver.filters import Key
 from ingest.apiserver.progress import ListAt, Progress, Reconciling, went_back
 from ingest.apiserver.requests import TRANSPORT_ERRORS, ApiError, TooLargeError, get, keep_alive, unanswered
@@ -30,7 +30,7 @@ from ingest.model.reports import Failure, Tally
 from ingest.resources.resource import ApiResource
 
 WATCH_TIMEOUT_SECONDS: Final = 300
-"""A watch asks the server to end it after one to two times this."""
+"""A watch requests a timeout of one to two times this."""
 SILENCE_SECONDS: Final = 100.0
 """A watch without a byte for this long is restarted at the same version; bookmarks come about every minute."""
 PROBE_PART: Final = 0.1
@@ -40,18 +40,18 @@ OPEN_PART: Final = 0.5
 """An answer that ended before this part of the requested time was not ended by the server's own, earlier timer."""
 SHORT_WATCH_SECONDS: Final = 1.0
 WELL_SECONDS: Final = 10.0
-"""A watch open for so long resets the backoff: a long one would hide that a server came back with other history."""
+"""A watch open for so long resets the backoff: a long one would hide that a restored server has another history."""
 CONNECT_SECONDS: Final = 15.0
 ABSENT_SECONDS: Final = 300.0
-"""Pause before a custom resource that the cluster does not have is requested again."""
+"""Pause before a custom resource that the cluster lacks is requested again."""
 
 
-_End: TypeAlias = Callable[[str, int, datetime], Iterator[Seen]]
+_End: TypeAlias = Callable[[str, int, datetime], Iterator[Step]]
 """The last steps of a list: from its version, how many changes it shows, and when it began."""
 
 
 class _CutError(Exception):
-    """A watch ended early without an error of the server's: wait, then go on at the same version."""
+    """A watch ended early without an error from the server: wait, then reopen it at the same version."""
 
 
 _FAILURES: Final = (_CutError, StreamError, ApiError, TooLargeError, *UNDECODABLE, *TRANSPORT_ERRORS)
@@ -94,26 +94,26 @@ class Watch:
         self._progress = Progress(resource, version, namespace)
         self._reconciling = Reconciling(clock)
         self._opened_at_seconds = math.inf
-        """Monotonic time at which the server began the last watch; infinite before the first and after a failure."""
+        """Monotonic time when the server began the last watch; infinite before the first and after a failure."""
         self._was_silent = False
-        """The last watch gave no sign of life."""
+        """True if the last watch gave no sign of life."""
 
     @property
     def absent(self) -> bool:
-        """The cluster does not have this custom resource."""
+        """True if the cluster does not have this custom resource."""
         return self._progress.absent
 
     @property
     def complete_at(self) -> datetime | None:
-        """Everything that happened until then was seen. None before the first complete list, and while one is due."""
+        """Time until which every change was seen. None before the first complete list, and while a list is due."""
         return None if self._progress.list_is_due else self._progress.complete_at
 
     @property
     def known(self) -> int:
-        """The number of objects that the stream has shown and that were not deleted since."""
+        """Number of objects that the stream has emitted and that were not deleted since."""
         return self._changes.known
 
-    async def follow(self) -> AsyncGenerator[Seen, None]:
+    async def follow(self) -> AsyncGenerator[Step, None]:
         """Yield changes until cancelled. Failures are retried; those that need attention are emitted as ERROR
         observations, a repeated one every 5 minutes.
         """
@@ -134,7 +134,7 @@ class Watch:
                 await self._backoff.wait(wait_seconds)
 
     def _failed(self, problem: Exception) -> tuple[float, str]:
-        """Seconds that the server asks to wait, and what to report; decides whether a new list is due."""
+        """Return the seconds that the server asks to wait, and a text to report; decide whether a new list is due."""
         if self._clock.monotonic() - self._opened_at_seconds >= WELL_SECONDS:
             self._backoff.reset()
         self._opened_at_seconds = math.inf
@@ -148,19 +148,19 @@ class Watch:
         if isinstance(problem, ApiError):
             report = self._progress.refused(problem)
             if problem.code >= HTTPStatus.INTERNAL_SERVER_ERROR:
-                self._reconciling.soon()
+                self._reconciling.schedule_soon()
             if problem.code == HTTPStatus.NOT_FOUND and self.resource.optional:
                 self._contact(self.resource.name)
             return problem.retry_after_seconds, report
-        self._reconciling.soon()
+        self._reconciling.schedule_soon()
         return 0.0, unanswered(problem)
 
-    async def _list_then_watch(self) -> AsyncGenerator[Seen, None]:
+    async def _list_then_watch(self) -> AsyncGenerator[Step, None]:
         if self._progress.inventory_is_due:
             await self._take_inventory()
         while True:
             if self._progress.list_is_due:
-                async with aclosing(self._list(self._progress.list_at(), self._listed_anew)) as steps:
+                async with aclosing(self._list(self._progress.list_at(), self._end_list)) as steps:
                     async for seen in steps:
                         yield seen
             if self._reconciling.is_due:
@@ -172,7 +172,7 @@ class Watch:
                     yield seen
 
     async def _take_inventory(self) -> None:
-        """Learn what was there at the version where the stream goes on; all of it was emitted before the restart."""
+        """List the objects at the version where the stream resumes; they were emitted before the restart."""
         try:
             async with aclosing(pages(self._client, self._progress.path, self._progress.version, "Exact")) as listed:
                 async for page in listed:
@@ -187,18 +187,18 @@ class Watch:
             self._reconciling.resumed()
         self._progress.inventory_is_due = False
 
-    async def _compare(self) -> AsyncGenerator[Seen, None]:
+    async def _compare(self) -> AsyncGenerator[Step, None]:
         """Yield the differences between the whole list at the stream's version and what the stream showed.
 
         A later version is used if the server no longer has that one, for example because the resource does not
         change.
         """
-        self._reconciling.begun()
-        if self._reconciling.anew:
+        self._reconciling.started()
+        if self._reconciling.must_emit_all:
             self._changes.forget()
         for match in ("Exact", "NotOlderThan"):
             try:
-                async with aclosing(self._list(ListAt(self._progress.version, match), self._compared)) as steps:
+                async with aclosing(self._list(ListAt(self._progress.version, match), self._end_comparison)) as steps:
                     async for seen in steps:
                         yield seen
             except ApiError as error:
@@ -207,7 +207,7 @@ class Watch:
             else:
                 return
 
-    async def _list(self, at: ListAt, end: _End) -> AsyncGenerator[Seen, None]:
+    async def _list(self, at: ListAt, end: _End) -> AsyncGenerator[Step, None]:
         """Yield objects that changed, deletions of known objects that this list lacks, and inventories."""
         present: set[Key | None] = set()
         changes, version, began = 0, "", self._clock.now()
@@ -230,8 +230,8 @@ class Watch:
         for step in end(version, changes, began):
             yield step
 
-    def _listed_anew(self, version: str, changes: int, began: datetime) -> Iterator[Seen]:
-        """End a list: emit the gap that it closes, and where the stream goes on."""
+    def _end_list(self, version: str, changes: int, began: datetime) -> Iterator[Step]:
+        """End a list: emit the gap that it closes, and the version from which the stream continues."""
         progress = self._progress
         back = went_back(version, progress.version)
         if progress.gap and (back or not progress.nothing_was_missed(changes, self._clock.monotonic())):
@@ -241,16 +241,16 @@ class Watch:
                 f"may not have been seen ({progress.gap}); a new list shows {counted(changes, 'change')}",
                 progress.complete_at,
             )
-        if progress.is_anew:
-            yield self._changes.anew(began)
+        if progress.awaits_first_list:
+            yield self._changes.began(began)
         self._changes.count("list")
         progress.listed(version, self._clock.monotonic(), began)
         self._reconciling.listed()
         yield self._changes.reached(version)
 
-    def _compared(self, version: str, changes: int, began: datetime) -> Iterator[Seen]:
-        """End a comparison: emit a gap where the watch did not show what the list has."""
-        if changes and not self._reconciling.anew:
+    def _end_comparison(self, version: str, changes: int, began: datetime) -> Iterator[Step]:
+        """End a comparison: emit a gap if the list differs from what the watch showed."""
+        if changes and not self._reconciling.must_emit_all:
             self._changes.count("gap")
             yield self._changes.gap(
                 f"gap: {self.resource.name} until version {plain(self._progress.version)} may not have been seen "
@@ -263,7 +263,7 @@ class Watch:
         self._reconciling.done()
         yield self._changes.reached(self._progress.version)
 
-    async def _watch(self) -> AsyncGenerator[Seen, None]:
+    async def _watch(self) -> AsyncGenerator[Step, None]:
         """One HTTP call: watch from the last version until the server, the network or silence ends it."""
         started, lines_read, asked_seconds = self._clock.monotonic(), 0, self._timeout_seconds()
         self._was_silent, held_seconds = True, 0.0
@@ -312,12 +312,12 @@ class Watch:
             self._progress.ended()
 
     def _fell_silent(self, seconds: float) -> None:
-        """Count a silence, unless the read timeout was only the wait for a comparison."""
+        """Count a silence, unless the read timeout only ended the wait for a comparison."""
         if seconds >= self._silence_seconds:
             self._changes.count("silent")
 
     def _timeout_seconds(self) -> int:
-        """Seconds after which the server shall end the next watch."""
+        """Return the timeout to request for the next watch."""
         if self._was_silent:
             return math.ceil(PROBE_PART * self._silence_seconds)
         return int(WATCH_TIMEOUT_SECONDS * (1 + self._clock.random()))
@@ -330,8 +330,8 @@ class Watch:
             "timeoutSeconds": str(seconds),
         }
 
-    def _steps_of(self, line: Line) -> list[Seen]:
-        """The steps of one line of a watch; raises StreamError and UNDECODABLE as `read_event`.
+    def _steps_of(self, line: Line) -> list[Step]:
+        """Return the steps of one line of a watch; raises StreamError and UNDECODABLE like `read_event`.
 
         A line that is nested too deep is treated as too large: the server would send it again and again.
         """
@@ -345,11 +345,11 @@ class Watch:
             self._progress.bookmarked()
         steps = self._changes.watched(event, self._progress.version)
         if went_back(steps[-1].version, self._progress.version):
-            self._reconciling.now()
+            self._reconciling.schedule_now()
         self._progress.reached(steps[-1].version)
         return steps
 
-    def _too_large(self, line: Line) -> list[Seen]:
+    def _too_large(self, line: Line) -> list[Step]:
         found = read_oversized(line.data[:HEAD_BYTES], line.size_bytes)
         self._progress.reached(found.version)
         return self._changes.oversized(found, self._progress.version)

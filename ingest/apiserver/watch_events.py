@@ -14,7 +14,7 @@ from ingest.apiserver.requests import ApiError, decode_status, get, read_body
 from ingest.model.observation import if_decodable
 
 LINE_LIMIT_BYTES: Final = 16 * 1024 * 1024 - 4096
-"""So that the line of a capture around such an object stays within 16 MiB."""
+"""Keeps the line of a capture with such an object within 16 MiB."""
 HEAD_BYTES: Final = 64 * 1024
 """Bytes that are kept of a longer line: enough for its type and, in a built-in kind, its name and version."""
 
@@ -38,11 +38,11 @@ class Oversized(NamedTuple):
 
     text: str
     version: str
-    """Empty if it is unknown."""
+    """Empty if unknown."""
 
 
 class StreamError(Exception):
-    """The server reported within a watch that it cannot go on."""
+    """The server reported within a watch that it cannot continue."""
 
     def __init__(self, error: ApiError) -> None:
         super().__init__(str(error))
@@ -60,7 +60,7 @@ _HEAD: Final = re.compile(
 
 
 def read_event(line: bytes) -> WatchEvent:
-    """Decode a line; raises StreamError for an event of type ERROR, UNDECODABLE for no event at all."""
+    """Decode a line; raises StreamError for an event of type ERROR, UNDECODABLE for anything but an event."""
     event = _EVENT.decode(line)
     if event.type == "ERROR":
         raise StreamError(ApiError(decode_status(event.object)))
@@ -68,13 +68,13 @@ def read_event(line: bytes) -> WatchEvent:
 
 
 def version_of(event: WatchEvent) -> str:
-    """The version that the watch has reached with this event; empty if it has none."""
+    """Return the version that the watch has reached with this event; empty if the event has none."""
     found = if_decodable(_VERSIONED.decode, event.object)
     return found.metadata.resource_version if found else ""
 
 
 def read_oversized(head: bytes, size_bytes: int) -> Oversized:
-    """Read the beginning of a dropped line."""
+    """Read the known parts at the beginning of a dropped line."""
     found = _HEAD.match(head)
     text = f"an object of {size(size_bytes)} is too large to be read"
     if found is None:

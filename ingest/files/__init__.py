@@ -1,1 +1,1 @@
-"""Captures, dumps and folders of them, as observations in order of time."""
+"""Reads captures, dumps and folders of them as observations in order of time."""

@@ -30,12 +30,12 @@ _ERRORS: Final = re.compile(
 
 
 def without_logs(data: bytes) -> bytes:
-    """The text without what containers printed, which has as many lines."""
+    """Return the text with empty lines in place of containers' logs."""
     return _LOGS.sub(lambda log: NEWLINE * log[0].count(NEWLINE), data)
 
 
 def without_lines(document: bytes) -> tuple[bytes, bytes]:
-    """A document without what kubectl printed before and behind it, and the errors in that."""
+    """Return a document without kubectl's output before and after it, and the errors in that output."""
     text = _WARNINGS.sub(b"", document)
     errors = [found[0].strip() for found in _ERRORS.finditer(text)] if b"rror" in text else []
     return (_ERRORS.sub(b"", text), b"; ".join(errors)) if errors else (text, b"")
@@ -45,7 +45,7 @@ _COMMAS: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"|,(?=\s*[}\]])')
 
 
 def without_trailing_commas(document: bytes) -> bytes:
-    """JSON without the commas that a person left behind the last item of a list or object."""
+    """Return JSON without trailing commas."""
     return _COMMAS.sub(lambda found: b"" if found[0] == b"," else found[0], document)
 
 
@@ -64,7 +64,7 @@ _FENCED: Final = re.compile(rb"^```[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 def without_fences(data: bytes) -> bytes:
-    """The YAML between the fences of a ticket; text without it, or with YAML outside of fences, as it is."""
+    """Return the YAML between the fences of a ticket; other text, or YAML outside of fences, is unchanged."""
     found = [each for each in _FENCED.findall(data) if b"kind:" in each]
     return b"---\n".join(found) if found and b"kind:" not in _FENCED.sub(b"", data) else data
 
@@ -75,7 +75,7 @@ def is_prefixed(head: bytes) -> bool:
 
 
 def without_prefixes(data: bytes) -> bytes:
-    """The lines without what a log puts before an object; of a log of text, the objects alone."""
+    """Return the lines without a log's prefix before an object; of a log of text, only the objects."""
     if _PREFIXED.match(data):
         return _PREFIX.sub(b"", data)
     if data.lstrip().startswith((b"{", b"[")):
@@ -99,13 +99,13 @@ def is_csv(head: bytes) -> bool:
 
 
 def rows_as_json(data: bytes) -> bytes:
-    """A table with commas as an array of objects, one a row, with texts as values; one cut short has what it has."""
+    """Return a table with commas as an array of objects, one a row, with texts as values; it may be cut off."""
     names, *rows = csv_rows(io.StringIO(data.decode(errors="replace"), newline=""))
     return msgspec.json.encode([dict(zip(names, row, strict=False)) for row in rows if len(row) <= len(names)])
 
 
 def csv_rows(lines: Iterable[str]) -> Iterator[list[str]]:
-    """Return the rows of a table with commas, but empty ones."""
+    """Return the rows of a table with commas, except empty ones."""
     csv.field_size_limit(_LONGEST_CELL)
     return filter(None, csv.reader(lines))
 
@@ -122,7 +122,7 @@ ANSWERED: Final = re.compile(
 
 
 def by_node(data: bytes) -> list[tuple[str, bytes]]:
-    """The answers of kubelets with the names of their nodes; empty for anything else."""
+    """Return the answers of kubelets with the names of their nodes; empty for anything else."""
     if not ANSWERED.match(data.lstrip()):
         return []
     found = [*ANSWERED.finditer(data)]
@@ -140,7 +140,7 @@ _FIELD_OF_JOURNAL: Final = re.compile(rb"^([A-Z_][A-Z0-9_]{0,63})=([^\n]*)$", re
 
 
 def _as_lines(data: bytes) -> bytes:
-    """The records of `journalctl -o export`, one a line in JSON; a binary field is left out."""
+    """Return the records of `journalctl -o export`, one a line in JSON; a binary field is left out."""
     records = (_FIELD_OF_JOURNAL.findall(each) for each in data.split(b"\n\n"))
     texts = ({name.decode(): value.decode(errors="replace") for name, value in record} for record in records)
     return b"".join(msgspec.json.encode(record) + NEWLINE for record in texts if record)
@@ -155,7 +155,7 @@ _FIELD_OF_VERBOSE: Final = re.compile(rb"^([ \t]+)([A-Z_][A-Z0-9_]*)=([^\n]*)$",
 
 
 def _as_full(record: re.Match[bytes]) -> bytes:
-    """A record of `journalctl -o verbose` as the line that `-o short-full` has of it, with a message's first line.
+    """Return a record of `journalctl -o verbose` as a line of `-o short-full`, with the first line of its message.
 
     The further ones are indented more than fields are, and may look like these.
     """

@@ -20,10 +20,10 @@ Fields: TypeAlias = dict[str, msgspec.Raw]
 class Found(NamedTuple):
     place: str
     raw: bytes
-    """JSON."""
+    """The object as JSON."""
     fields: Fields
     kind: str
-    """Its own, or for an item of a typed List (`PodList`) that of the list; empty where neither has one."""
+    """Its own kind, or for an item of a typed List (`PodList`) that of the list; empty if neither has one."""
     api_version: str
     newest: datetime | None
     """The newest time in its document."""
@@ -81,7 +81,7 @@ def kind_by_fields(fields: Fields) -> str:
 
 
 class ListHead(NamedTuple):
-    """Keeps what a List has for all its items."""
+    """The facts that a List has for all its items."""
 
     place: str
     """The List's place in its file; empty for the only one."""
@@ -215,12 +215,12 @@ def item_part(head: ListHead, index: int, raw: bytes) -> Part:
 
 
 def text_of(fields: Fields, name: str) -> str:
-    """Return the field where it is a string; else an empty one."""
+    """Return the field if it is a string, else an empty one."""
     return if_decodable(STRING.decode, fields.get(name, b"")) or ""
 
 
 def plain_text(fields: Mapping[str, Any], name: str) -> str:
-    """Return the decoded field where it is a string; else an empty one."""
+    """Return the decoded field if it is a string, else an empty one."""
     value = fields.get(name)
     return value if isinstance(value, str) else ""
 

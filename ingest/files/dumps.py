@@ -1,4 +1,4 @@
-"""Saved answers of kubectl and kubelets, and folders of them, as observations."""
+"""Reads saved answers of kubectl and kubelets, and folders of them, as observations."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -43,17 +43,17 @@ _KUBELETS_METRICS: Final = b"kubelet_"
 
 
 class Snapshot(NamedTuple):
-    """Gives what a dump itself does not contain."""
+    """Facts about a dump that it does not contain itself."""
 
     cluster: str
     node: str
-    """The node whose kubelet answered; empty where the files show it."""
+    """The node whose kubelet answered; empty if the files show it."""
     at: datetime | None
     """When it was taken."""
     skipped: Counter[str]
-    """Counts what the dump holds beyond the resources of a capture, by kind."""
+    """Number of objects in the dump that are not resources of a capture, by kind."""
     refused: list[SourceError]
-    """Gets what keeps a file from being read; the others are."""
+    """Gets the error of each file that cannot be read; the others are read."""
 
 
 class DumpFile(NamedTuple):
@@ -62,7 +62,7 @@ class DumpFile(NamedTuple):
 
 
 def read_dump(files: Sequence[DumpFile], meter: Meter, snapshot: Snapshot) -> Iterator[Observed | Unreadable]:
-    """Yield what the files of one dump hold, as the history that it implies (`ingest.files.history`).
+    """Yield the observations in the files of one dump, as the history that it implies (`ingest.files.history`).
 
     Objects of the API are of type `ADDED`, a later version of the same object is `MODIFIED`, and a repeated
     version is left out. The dump was read at `snapshot.at`, or at the newest time in all its files, or where they
@@ -236,7 +236,7 @@ class _Dump:
                 self._by_folder[folder] = max(self._by_folder.get(folder, newest), newest)
 
     def facts(self, modified_at: datetime) -> tuple[list[Fact], datetime]:
-        """All of them, each with the node that it is of, and the newest time in them; else that of the files."""
+        """Return all facts with their nodes, and the newest time in them, or else that of the files."""
         found: list[Fact] = []
         intended: list[Fact] = []
         self._answering = {each.thing.node for each, _ in self._facts} - {""}
@@ -271,7 +271,7 @@ class _Dump:
 
     @property
     def texts(self) -> set[int]:
-        """64 bits for each text that was pasted, and for each line of a kubelet's log that is read."""
+        """Return a 64-bit hash of each pasted text, and of each known line of a kubelet's log."""
         return self._texts | self._logs.texts
 
     def _newest_beside(self, path: Path) -> datetime | None:
@@ -389,6 +389,6 @@ def _modified_at(path: Path) -> datetime:
 
 
 def _rank(file: DumpFile) -> tuple[int, Path]:
-    """The sort key of a file: its resource's place in the table, so that errors come in one order."""
+    """Return the sort key of a file: its resource's place in the table, so that errors come in one order."""
     name = f"{file.path.parent.name}/{file.path.name}"
     return next((rank for rank, resource in enumerate(TABLE) if resource.is_named(name)), len(TABLE)), file.path

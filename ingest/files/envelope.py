@@ -1,4 +1,4 @@
-"""The lines of a capture file (capture-format.md): decoded to observations, and encoded."""
+"""Decodes and encodes the lines of a capture file (capture-format.md)."""
 
 import re
 from datetime import UTC, datetime
@@ -32,11 +32,11 @@ ErrorType: TypeAlias = Literal[
     "too_long",  # a line of more than 16 MiB
     "missing_field",
     "wrong_type",  # of a field
-    "wrong_value",  # a time without a zone or not in 1970 to 2199; a source or a type that is none
+    "wrong_value",  # a time without a zone or not in 1970 to 2199; an unknown source or type
     "unknown_resource",
     "cut_off",  # the end of a line, or of a compressed file, is missing
     "damaged",  # compressed data that cannot be unpacked any further
-    "bomb",  # compressed data that unpack to nothing but size
+    "bomb",  # compressed data that unpacks to a huge size without observations
 ]
 ERROR_TYPES: Final[frozenset[str]] = frozenset(get_args(ErrorType))
 """The vocabulary of `Unreadable.error_type`."""
@@ -71,7 +71,7 @@ _FIELDS_DECODER: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 def decode_line(
     line: bytes, position: Position, *, summaries: bool = False, known: Summary | None = None
 ) -> Observed | Unreadable:
-    """Decode one line of a capture; a line that is not an observation becomes an `Unreadable`, never an exception.
+    """Decode one line of a capture. A line that is not an observation becomes an `Unreadable`, not an exception.
 
     With `summaries`, a summary is decoded with its line, if Leadsman wrote that line. A `known` one was decoded
     before the line was encoded, and is used as it is.
@@ -127,7 +127,7 @@ def explain(error: Exception, line: bytes) -> tuple[ErrorType, str]:
 
 
 def unreadable(error_type: ErrorType, reason: str, raw: bytes, position: Position) -> Unreadable:
-    """The dead letter of `raw`: its first 64 KiB, and the time and cluster that can still be found there."""
+    """Return the dead letter of `raw`: its first 64 KiB, with any time and cluster that can be found there."""
     kept = raw[:KEPT_BYTES]
     cluster = _CLUSTER.search(kept)
     named = if_decodable(_STRING_DECODER.decode, cluster[1]) if cluster else None
@@ -156,7 +156,7 @@ def _invalid(message: str) -> ErrorType:
 
 
 def _on_one_line(raw: msgspec.Raw) -> msgspec.Raw:
-    """The same JSON: a kubelet indents its answers."""
+    """Return the JSON on one line, because a kubelet may indent its answers."""
     data = bytes(raw)
     return msgspec.Raw(msgspec.json.format(data, indent=-1)) if b"\n" in data or b"\r" in data else raw
 

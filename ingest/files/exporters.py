@@ -1,4 +1,4 @@
-"""Events as exporters flatten them: with dots in field names, in other letter cases, or as rows of a table."""
+"""Reads Events that exporters flattened: with dots in field names, in other letter cases, or as table rows."""
 
 import re
 from typing import Any, Final
@@ -29,7 +29,7 @@ def is_exported(fields: Fields) -> bool:
 
 
 def event_in(fields: Fields) -> dict[str, Any] | None:
-    """Return the Event whose fields these are, in the API's form; None if they are of nothing that is known."""
+    """Return the Event with these fields, in the API's form; None if the fields are unknown."""
     try:
         plain = {name: msgspec.json.decode(raw) for name, raw in fields.items()}
     except UNDECODABLE:

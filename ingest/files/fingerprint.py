@@ -1,4 +1,4 @@
-"""The identity of a replay's input: the same files, read in the same way."""
+"""Identifies a replay's input: the same files, read in the same way."""
 
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -13,7 +13,7 @@ _CHUNK_BYTES: Final = 1024 * 1024
 
 
 def fingerprint(paths: Sequence[Path], *how: object) -> str | None:
-    """The same for the same bytes, read by the same version of Leadsman with the same options `how`.
+    """Return an id of the input: equal for the same bytes, the same version of Leadsman and the same options `how`.
 
     None where a path can be read only once, as a pipe, or not at all. Raises SourceError for a folder without
     anything known.

@@ -1,4 +1,4 @@
-"""The history that the facts of a dump imply, independent of files and of their order.
+"""Derives the history that the facts of a dump imply, independent of files and of their order.
 
 A dump has one time of reading and many times of its own. An Event has the time at which it last occurred, and a
 sample its own. A superseded version of an object has the newest time in it, and the last version that of the
@@ -65,7 +65,7 @@ class _Placed(NamedTuple):
 def history(
     facts: Iterable[Fact], read_at: datetime, cluster: str, texts: Collection[int] = ()
 ) -> Iterator[Observed]:
-    """Yield every fact once, at its own time and none after `read_at`. `texts` identify those of the dump."""
+    """Yield every fact once, at its own time and never after `read_at`. `texts` identify the dump's texts."""
     own = (FROM_TEXT, *sorted(texts)) if texts else ()
     versions: defaultdict[tuple[str, ...], list[Fact]] = defaultdict(list)
     for fact in facts:
@@ -150,7 +150,7 @@ def _placed(fact: Fact, ts: datetime, read_at: datetime) -> _Placed:
 
 
 def _own_time(fact: Fact) -> datetime | None:
-    """When it was so, where the object itself has that."""
+    """Return the time of the fact, if the object itself has it."""
     thing = fact.thing
     if thing.resource == EVENTS.name:
         times = if_decodable(_EVENT_TIMES.decode, thing.raw)

@@ -1,4 +1,4 @@
-"""Sums up what files or a sequence of observations hold, without replaying them."""
+"""Summarises files or a sequence of observations, without replaying them."""
 
 import heapq
 from collections import Counter
@@ -191,7 +191,7 @@ class Inspection:
         )
 
     def _records(self, entry: Observed) -> list[Record]:
-        """Return what a replay would take, and count what it would bury."""
+        """Return the records of a replay, and count its dead letters."""
         try:
             return normalize(entry.observation)
         except BadRecord as error:
@@ -209,7 +209,7 @@ class Inspection:
 
 
 def _node_of(records: Sequence[Record]) -> tuple[str, str] | None:
-    """The node that an object of the API shows to exist, and the version of its kubelet."""
+    """Return the node that an object of the API shows to exist, and the version of its kubelet."""
     for record in records:
         if isinstance(record, NodeRecord):
             return record.object.metadata.name, record.object.status.node_info.kubelet_version
@@ -234,7 +234,7 @@ def inspect(paths: Sequence[Path], **options: Any) -> Inspection:
 
 
 def render(inspection: Inspection) -> RenderableType:
-    """Return tables for a terminal or a file; what a cluster named is plain text in them, never markup."""
+    """Return tables for a terminal or a file, in which names from a cluster are plain text, never markup."""
     sections: list[RenderableType] = [_overview(inspection)]
     counts = [(*key, f"{count:,}") for key, count in sorted(inspection.counts.items())]
     nodes = [(cluster, node, version or "not seen") for (cluster, node), version in inspection.nodes.items()]

@@ -1,4 +1,4 @@
-"""Reads any file as lines: decompressed (gzip, zstd) on the way, in bounded memory, and packs lines one by one."""
+"""Reads a plain, gzip or zstd file as lines in bounded memory, and compresses lines one by one."""
 
 import re
 import sys
@@ -21,12 +21,12 @@ _UNPACKED: Final = re.compile(
 
 
 def folder_of(place: Path, archive: str, name: str) -> Path:
-    """The folder, called `name`, for an archive's files; `named` knows by it alone what they are, in any process."""
+    """Return the folder `name` for an archive's files. In any process, `named` derives the archive from its path."""
     return place / "archive" / archive / name
 
 
 def named(path: Path) -> str:
-    """The path as it was given; of a file in an archive `archive.zip: path/inside`."""
+    """Return the path as it was given; for a file in an archive, `archive.zip: path/inside`."""
     found = _UNPACKED.fullmatch(str(path))
     return ": ".join(filter(None, found.groups())) if found else str(path)
 
@@ -43,7 +43,7 @@ _SKIPPABLE: Final = b"PQRSTUVWXYZ[\\]^_"
 
 
 def compression_of(start: bytes) -> Compression:
-    """The compression of a file, by its first four bytes."""
+    """Return the compression of a file, by its first four bytes."""
     if start.startswith(b"\x1f\x8b"):
         return "gzip"
     # a skippable frame begins a zstd file too: 0x184D2A50 to 0x184D2A5F
@@ -99,7 +99,7 @@ _PACKED_BYTES: Final = 4096
 
 
 class SourceError(SourceUnusable):
-    """A path that cannot be a source at all; the message has what is wrong and what to do."""
+    """A path that cannot be a source. The message says what is wrong and what to do."""
 
     @classmethod
     def of(cls, path: Path, what: str) -> "SourceError":
@@ -111,7 +111,7 @@ class DamagedError(ValueError):
     """The rest of a compressed file cannot be read."""
 
     partial = Line(1, b"", 0, ended=False, too_long=False)
-    """The line that it stopped in."""
+    """The line in which reading stopped."""
 
     def __init__(self, error_type: Damage, reason: str) -> None:
         super().__init__(reason)
@@ -120,7 +120,7 @@ class DamagedError(ValueError):
 
 
 class Meter:
-    """Counts what was read of some files, in bytes on disk, compressed or not."""
+    """Counts the bytes on disk that were read, compressed or not."""
 
     def __init__(self) -> None:
         self.read_bytes = 0

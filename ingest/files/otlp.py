@@ -1,4 +1,4 @@
-"""Objects of the API in logs of an OpenTelemetry collector, as its file exporter writes them in JSON.
+"""Finds API objects in the logs of an OpenTelemetry collector, as its file exporter writes them in JSON.
 
 The receiver `k8sobjects` puts a whole object into the body of a log record. The receiver `k8s_events` takes an Event
 apart: the body is its message, and the rest are attributes of the record and of its resource.
@@ -78,7 +78,7 @@ def _values(attributes: list[_Attribute]) -> dict[str, Any]:
 
 
 def _plain(value: Any, depth: int) -> Any:
-    """The value of an `AnyValue`; None of one that is empty, unknown or too deep."""
+    """Return the value of an `AnyValue`; None of one that is empty, unknown or too deep."""
     if not isinstance(value, dict) or depth > _DEEPEST:
         return None
     kind, content = next(iter(value.items()), ("", None))
@@ -95,13 +95,13 @@ def _plain(value: Any, depth: int) -> Any:
 
 
 def _whole(content: Any) -> int | None:
-    """A number of 64 bits, which OTLP writes in digits."""
+    """Return a number of 64 bits, which OTLP writes in digits."""
     text = str(content)
     return int(text) if _DIGITS.fullmatch(text) else None
 
 
 def _event(message: str, record: _Record, about: Mapping[str, Any]) -> dict[str, Any] | None:
-    """An Event that the receiver flattened; None for a record without a reason and an object."""
+    """Return an Event that the receiver flattened; None for a record without a reason and an object."""
     reason, kind, name = (
         plain_text(about, each) for each in ("k8s.event.reason", "k8s.object.kind", "k8s.object.name")
     )

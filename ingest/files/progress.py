@@ -1,4 +1,4 @@
-"""Progress of reading files, for a person who waits."""
+"""Shows the progress of reading files."""
 
 import sys
 import time
@@ -12,7 +12,7 @@ from ingest.files.sources import Progress
 ALL_READ: Final = "analysing"
 """The last phase: fold the last observations, and store the results."""
 LINE_EVERY_SECONDS: Final = 10.0
-"""Between two lines where there is no terminal for a bar; shorter work prints none."""
+"""Interval between progress lines without a terminal; shorter work prints none."""
 
 
 @contextmanager
@@ -82,7 +82,7 @@ def _lines(stream: TextIO, now: Callable[[], float]) -> Progress:
 
 
 def progress_line(read_bytes: int, total_bytes: int, observations: int, seconds: float) -> str:
-    """One line: what was read in `seconds`, how fast, and how long the rest will take at that rate."""
+    """Return a line with the amount read in `seconds`, the rate, and the time left at that rate."""
     if not read_bytes:
         return "reading"
     if 0 < total_bytes <= read_bytes:

@@ -29,14 +29,14 @@ class Thing(NamedTuple):
     node: str = ""
     """The node whose kubelet answered; empty where the object does not name it."""
     identity: tuple[str, ...] = ()
-    """The same in all versions of an object of the API; empty for anything else."""
+    """Identifies an object of the API over all its versions; empty for anything else."""
     version: str = ""
     has_own_time: bool = False
-    """The newest time in it is its own, not that of the dump."""
+    """True if the newest time in it is its own, not that of the dump."""
     is_of_all_nodes: bool = False
-    """It holds for each node that has no answer of its own."""
+    """True if it holds for each node without its own answer."""
     is_taken_apart: bool = False
-    """An exporter left out the UID of the object that an Event is about; another file of the dump may have it."""
+    """True if an exporter left out the UID of an Event's object, which another file of the dump may have."""
 
 
 class _Metadata(msgspec.Struct, frozen=True, rename="camel"):
@@ -79,7 +79,7 @@ _NODE_IN_NAME: Final = re.compile(
 
 
 def recognize(found: Found) -> Thing | None:
-    """Return an object of a dump by the names of a capture; None where it is not a resource of one."""
+    """Return an object of a dump by the names of a capture; None if it is not a resource of a capture."""
     change = _WATCH_TYPES.get(text_of(found.fields, "type"))
     if change and "object" in found.fields:
         return _watched(found, change)
@@ -114,7 +114,7 @@ def _by_fields(found: Found) -> Thing | None:
 
 
 def _named(found: Found) -> Found:
-    """An object by what it is: exporters leave the kind of an Event out, and a kubelet's file has its settings."""
+    """Return an object with its kind: exporters omit that of an Event, and a kubelet's file has bare settings."""
     if not found.kind and (kind := kind_by_fields(found.fields)):
         return found._replace(kind=kind, api_version="v1")
     if not found.kind and "reason" in found.fields and not ABOUT.isdisjoint(found.fields):
@@ -139,7 +139,7 @@ def _named(found: Found) -> Found:
 
 
 def _intended(found: Found) -> Thing | None:
-    """The settings that kubeadm gives kubelets when they join; None for any other ConfigMap."""
+    """Return the settings that kubeadm gives kubelets when they join; None for any other ConfigMap."""
     metadata, data = _metadata(found), if_decodable(_DATA.decode, found.fields.get("data", b""))
     if not (metadata and data and data.kubelet):
         return None
@@ -159,7 +159,7 @@ def _metadata(found: Found) -> _Metadata | None:
 
 
 def _exported_name(found: Found) -> str:
-    """A name for an Event whose exporter kept none, the same for the same Event."""
+    """Return a name for an Event whose exporter kept none, the same for the same Event."""
     fields = (
         found.fields.get(name, msgspec.Raw()) for name in ("involvedObject", "regarding", "reason", "firstTimestamp")
     )
@@ -167,7 +167,7 @@ def _exported_name(found: Found) -> str:
 
 
 def node_in_path(path: Path) -> str:
-    """The node in the name of a file, `<node>.stats-summary.json`, or a folder,
+    """Return the node in the name of a file, `<node>.stats-summary.json`, or a folder,
     `nodes/<node>/configz.json`, and of sonobuoy `hosts/<node>/configz.json`.
 
     Empty where neither has it.
@@ -179,7 +179,7 @@ def node_in_path(path: Path) -> str:
 
 
 def kind_in_path(path: Path) -> str:
-    """The kind of the objects in a file of a support bundle, whose arrays do not name it:
+    """Return the kind of the objects in a file of a support bundle, whose arrays do not name it:
     `cluster-resources/pods/NAMESPACE.json`, `cluster-resources/nodes.json`. Empty for any other file.
     """
     folders = path.parts[:-1]

@@ -1,4 +1,4 @@
-"""A capture in files of bounded size and age."""
+"""Writes a capture into files of bounded size and age."""
 
 import glob
 import re
@@ -45,7 +45,7 @@ class RotatingCapture:
     """
 
     def __init__(self, folder: Path, stem: str, *, now: Callable[[], datetime], rotation: Rotation) -> None:
-        """Raises OSError where the folder cannot be made, SourceError where the file cannot be opened."""
+        """Raises OSError if the folder cannot be made, SourceError if the file cannot be opened."""
         folder.mkdir(FOLDER, parents=True, exist_ok=True)
         self._folder = folder
         self._stem = stem
@@ -55,7 +55,7 @@ class RotatingCapture:
         self._start_file()
 
     def write(self, observation: Observation) -> None:
-        """Append one observation, to a new file where the present one is full or old."""
+        """Append one observation, to a new file if the current one is full or old."""
         if self._is_full_or_old():
             self._writer.close()
             self._start_file()
@@ -82,7 +82,7 @@ class RotatingCapture:
         self._drop_oldest()
 
     def _free_path(self) -> Path:
-        """A name that no file has: an older process may have begun one in the same second."""
+        """Return a name that no file has: an older process may have begun one in the same second."""
         start = f"{self._stem}-{self._now().strftime('%Y%m%dT%H%M%SZ')}-"
         taken = [path.name.removeprefix(start)[:4] for path in self._folder.glob(f"{glob.escape(start)}*")]
         number = max((int(text) for text in taken if text.isdecimal()), default=-1) + 1
@@ -98,7 +98,7 @@ class RotatingCapture:
 
 
 def open_capture(out: Path, name: str, rotation: Rotation) -> Writer:
-    """Open one file where `out` ends with .jsonl, .jsonl.gz or .jsonl.zst; else a folder of files that rotate,
+    """Open one file if `out` ends with .jsonl, .jsonl.gz or .jsonl.zst, else a folder of files that rotate,
     named for `name`.
 
     Raises OSError and SourceError where it cannot be written.

@@ -46,7 +46,7 @@ _ENVELOPE: Final = (b'"ts"', b'"resource"', b'"source"')
 _WATCH_EVENT: Final = re.compile(rb'\s*\{\s*"type"\s*:\s*"[A-Z]+"\s*,\s*"object"\s*:')
 _JSON: Final = re.compile(rb"\s*(?:\{|\[\s*[\{\]])")
 _JSON_LATER: Final = re.compile(rb"^(?:\{\s*\"|\[\s*\{)", re.MULTILINE)
-"""Behind lines that kubectl prints first: warnings, and errors of what it could not get."""
+"""Matches objects behind kubectl's own warnings and errors."""
 _NOTED: Final = re.compile(
     rb"(?:(?:Warning|Error|error|[WEI]\d{4} |Flag |I0|W0|E0|Unable|#|" + TYPED + rb")[^\n]*\n"
     rb"|[^\n{}]{0,200}\n(?=```)|[ \t\r\f\v]*\n)+"
@@ -93,7 +93,7 @@ def file_kind(path: Path) -> FileKind:
 
 
 def head_of(path: Path) -> bytes:
-    """The first bytes as UTF-8, unpacked; empty where not even they can be read."""
+    """Return the first bytes as UTF-8, unpacked; empty if even they cannot be read."""
     with SourceFile(path) as file:
         try:
             head = next(file.chunks(), b"")

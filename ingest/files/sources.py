@@ -1,4 +1,4 @@
-"""Any files that hold observations, as one sequence in order of event time."""
+"""Reads any files of observations as one sequence in order of event time."""
 
 import heapq
 from collections import Counter
@@ -54,7 +54,7 @@ def timed(entries: Iterable[Entry], convert: Callable[[Entry], T]) -> Iterator[T
 
 
 class Window(Generic[T]):
-    """Puts the entries of one source in order of time, ties as they came, where disorder is within `WINDOW`.
+    """Sorts the entries of one source by time, if their disorder is within `WINDOW`; ties stay in order.
 
     An entry goes out when one at least `WINDOW` newer is pushed, or when the window is full. An entry that arrives
     too late goes out at once, out of order, because its successors have gone out already.
@@ -68,7 +68,7 @@ class Window(Generic[T]):
         self._held_bytes = 0
 
     def push(self, entry: Timed[T]) -> Iterator[Timed[T]]:
-        """Yield what goes out now that this one is in."""
+        """Add an entry, and yield those whose order is now certain."""
         ts, size_bytes, made = entry
         heapq.heappush(self._heap, (ts, self._number, size_bytes, made))
         self._number += 1
@@ -76,7 +76,7 @@ class Window(Generic[T]):
         return self.reached(ts)
 
     def reached(self, ts: datetime) -> Iterator[Timed[T]]:
-        """Yield what goes out now that the source's time is `ts`."""
+        """Advance the source's time to `ts`, and yield the entries whose order is now certain."""
         self._newest = max(self._newest, ts)
         while self._heap and (
             self._heap[0][0] <= self._newest - WINDOW
@@ -116,7 +116,7 @@ def merged(convert: Callable[[Entry], T], files: Sequence[Iterable[Entry]]) -> I
 
 
 def itself(entry: Entry) -> Entry:
-    """Return the entry itself, if nothing is made of it."""
+    """Return the entry itself, for readers that convert nothing."""
     return entry
 
 
@@ -180,13 +180,13 @@ def read_converted(
 
 
 read_sources: Final = partial(read_converted, itself)
-"""Give everything that the paths hold, as it was read."""
+"""Yields everything in the paths as it was read."""
 
 
 def collecting_errors(
     entries: Iterator[Observed | Unreadable], refused: list[SourceError]
 ) -> Iterator[Observed | Unreadable]:
-    """Yield the entries. A SourceError ends them and is added to `refused`, so that other files are still read."""
+    """Yield entries. A SourceError ends them and is added to `refused`, so that other files are still read."""
     try:
         yield from entries
     except SourceError as error:

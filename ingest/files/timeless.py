@@ -1,4 +1,4 @@
-"""Dates the facts of a dump that have no time of their own: settings, topologies, and what a Node or a Pod is.
+"""Dates the facts of a dump that have no time: settings, topologies, and the facts of Nodes and Pods.
 
 A kubelet determines its version, its settings and its machine when it starts. So a reading also holds for all of the
 dump before it. If an earlier reading differs, the later one holds from the kubelet's last start between the two.
@@ -41,11 +41,11 @@ class Known(NamedTuple):
     thing: Thing
     since: datetime
     number: int
-    """Index of the version that they are from."""
+    """Index of the version with these facts."""
 
 
 class Starts:
-    """When kubelets started, by the Events of a dump. They are decoded only if two versions of a Node differ."""
+    """Finds kubelet starts in the Events of a dump, which are decoded only if two versions of a Node differ."""
 
     def __init__(self, things: Iterable[Thing]) -> None:
         self._things = things
@@ -82,7 +82,7 @@ def changed_at(earlier_at: datetime, read_at: datetime, starts: Iterable[datetim
 
 
 class Needed(NamedTuple):
-    """Selects the Pods that an older Event or summary is about; facts of others are not needed."""
+    """Selects the Pods of older Events and summaries; facts of others are not needed."""
 
     nodes: frozenset[str]
     """Nodes with a summary."""

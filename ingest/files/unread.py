@@ -1,4 +1,4 @@
-"""Names what a file is that Leadsman does not read, in words, and what to save instead."""
+"""Describes a file that Leadsman does not read, and what to save instead."""
 
 import re
 from collections import Counter
@@ -51,9 +51,9 @@ _TEXTS: Final[tuple[tuple[str, str], ...]] = (
     ),
     (_RUNTIME, f"a container runtime's log, which is not read; {SAVE}"),
     (rf"[^\n]{{0,200}} kernel: |{_KILLED}", f"the kernel's log, which is not read; {SAVE}"),
-    (rf"(?:[^\n]*\n){{0,9}}?{_DRAINED}", f"what kubectl drain prints, which is not read; {SAVE}"),
+    (rf"(?:[^\n]*\n){{0,9}}?{_DRAINED}", f"the output of kubectl drain, which is not read; {SAVE}"),
     (rf"(?:[^\n]*\n){{0,9}}?{_CRICTL}", f"a table of crictl, which is not read; {SAVE}"),
-    (rf"(?:[^\n]*\n){{0,9}}?{_MACHINE}", f"what free or df prints, which is not read; {_STATISTICS}"),
+    (rf"(?:[^\n]*\n){{0,9}}?{_MACHINE}", f"the output of free or df, which is not read; {_STATISTICS}"),
     (
         r"(?:[^\n]*\n){0,40}?[ \t]*(?:Memory|Disk|PID)Pressure[ \t]+(?:True|False|Unknown)[ \t]+\w{3}, ",
         "a part of a described node, without its name; write the command above it: kubectl describe node NAME",
@@ -89,7 +89,7 @@ _TEXTS: Final[tuple[tuple[str, str], ...]] = (
     ),
     (
         r"(?:# (?:HELP|TYPE) )?kube_\w+[ {]",
-        f"metrics of kube-state-metrics, which have no times of what happened; {SAVE}",
+        f"metrics of kube-state-metrics, which lack the times of events; {SAVE}",
     ),
     (
         r"(?:[A-Za-z0-9+/]{60,100}={0,2}\r?\n){3}|(?!\d+\s*\Z)[A-Za-z0-9+/]{200,}={0,2}\s*\Z",
@@ -97,7 +97,7 @@ _TEXTS: Final[tuple[tuple[str, str], ...]] = (
     ),
     (
         r"[^\n]{0,200}&?(?:v1\.)?(?:Pod|Node|Event)(?:List)?\{(?:ObjectMeta|TypeMeta|ListMeta|Items):",
-        f"objects as Go prints its structures; {SAVE}",
+        f"objects printed as Go structs; {SAVE}",
     ),
     (
         r"[^\n]{0,2000}\b(?:PodStatus|KubeletVersion)\b[^\n]{0,2000},",
@@ -113,7 +113,7 @@ _TEXTS: Final[tuple[tuple[str, str], ...]] = (
     ),
     (
         r"(?:(?:pod|node|event)/[a-z0-9][a-z0-9.-]*\s*\n)+\s*\Z",
-        f"names of objects, without what they are; {SAVE}",
+        f"names of objects without the objects; {SAVE}",
     ),
     (
         r"(?:status|conditions|containerStatuses):\s*\n[ -]",
@@ -121,7 +121,7 @@ _TEXTS: Final[tuple[tuple[str, str], ...]] = (
     ),
     (
         r"(?:[^\n]*\n){0,400}?```\w*\s*\n\s*(?:apiVersion: v1|\{\s*\"(?:apiVersion|kind|items)\")",
-        "text around objects, such as a ticket; save what is between its fences as files",
+        "text around objects, such as a ticket; save the objects between its fences as files",
     ),
     (
         r"# (?:HELP|TYPE) |(?:[a-zA-Z_:][\w:]*\{[^}\n]*\}|[a-zA-Z]\w*_[\w:]*) [-+]?(?:\d|Inf|NaN)",
@@ -134,16 +134,16 @@ _WITHIN: Final = tuple(
     for pattern, what, is_evidence in (
         (_TOP, f"a table of kubectl top, which is not read; {_STATISTICS}", True),
         (f"{_OOM}|{_KILLED}", f"the kernel's log, which is not read; {SAVE}", True),
-        (_DRAINED, f"what kubectl drain prints, which is not read; {SAVE}", True),
+        (_DRAINED, f"the output of kubectl drain, which is not read; {SAVE}", True),
         (_RUNTIME, "a container runtime's log", False),
         (_CRICTL, "a table of crictl", False),
-        (_MACHINE, "what free or df prints", False),
+        (_MACHINE, "the output of free or df", False),
     )
 )
 """Forms that may stand beside others in one text, and are not read."""
 _BY_TEXT: Final = tuple((re.compile(pattern.encode()), what) for pattern, what in _TEXTS)
 _OF_KINDS: Final = {
-    "Table": f"a table, as kubectl reads it from the API server, without its objects; {SAVE}",
+    "Table": f"an API server's Table without its objects; {SAVE}",
     "PartialObjectMetadata": f"only the metadata of objects; {SAVE}",
     "Status": "the API server's error instead of objects",
 }
@@ -154,11 +154,11 @@ _OF_FIELDS: Final = {
     "__REALTIME_TIMESTAMP": "systemd's journal of programs other than the kubelet",
     "caller": "a component's log in JSON",
     "protoPayload": "an audit log of Google's cloud",
-    "jsonPayload": "a log of Google's cloud, of neither Events nor a kubelet",
+    "jsonPayload": "a log of Google's cloud without Events or kubelet lines",
     "popeye": "a report of Popeye",
     "problems": "a report of k8sgpt",
     "resourceSpans": "OpenTelemetry traces",
-    "kvs": "values of etcd, in Kubernetes' own binary form",
+    "kvs": "values of etcd in Kubernetes' binary format",
     "startsAt": "alerts of Alertmanager",
     "PodStatus": "pods of Log Analytics, which do not say how a pod ended; export KubeEvents",
     "KubeletVersion": "nodes of Log Analytics; export KubeEvents",
@@ -175,7 +175,7 @@ _OF_FIELDS: Final = {
         "a part of an object, without its kind and name",
     ),
 }
-_OF_PYTHON: Final = f"objects as Kubernetes' Python client names their fields; {SAVE}"
+_OF_PYTHON: Final = f"objects with the field names of Kubernetes' Python client; {SAVE}"
 _MEDIA: Final = (b"\x89PNG", b"%PDF-", b"\xff\xd8\xff", b"GIF8", b"SQLite format 3")
 _COMPRESSED: Final = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\x04\x22\x4d\x18")
 _ARCHIVES: Final = (b"PK\x03\x04", b"BZh", b"\xfd7zXZ", b"7z\xbc\xaf", b"Rar!")
@@ -186,7 +186,7 @@ _OF_CONTAINERS: Final = frozenset({"logs", "podlogs", "pod-logs"})
 class Unread(NamedTuple):
     what: str
     is_evidence: bool
-    """Somebody saved it to show what happened, so leaving it out is reported as a failure."""
+    """True if the file was saved as evidence, so that leaving it out is reported as a failure."""
 
 
 def unread(path: PurePath, head: bytes) -> Unread:
@@ -227,7 +227,7 @@ def of_kind(kind: str, api_version: str, fields: Container[str]) -> str:
     if "objectAPIversion" in fields:
         return f"Events as Grafana's agent logs them, without their times; have them exported with times, or {SAVE}"
     if kind and not api_version and "reason" in fields and "metadata" not in fields and "spec" not in fields:
-        return f"Events in a form of their exporter's own; have them exported whole, or {SAVE}"
+        return f"Events in their exporter's own layout; export them whole, or {SAVE}"
     if kind in {"Event", "EventList"} and api_version.startswith("audit.k8s.io/"):
         return "the API server's audit log, whose Events are requests"
     return _OF_KINDS.get(kind, "")

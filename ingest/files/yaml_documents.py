@@ -1,4 +1,4 @@
-"""The objects of a YAML file, as JSON: a must-gather has its nodes, pods and events in this form."""
+"""Reads the objects of a YAML file as JSON: a must-gather has its nodes, pods and events in YAML."""
 
 import re
 import textwrap
@@ -76,7 +76,7 @@ def first_document(text: bytes) -> Any:
 
 
 def _values(value: Any, known: dict[int, int]) -> int:
-    """Return how many values it expands to; `known` has those of what was counted, and too many for a circle."""
+    """Return the number of values after expansion; `known` has the counts so far, and too many for a cycle."""
     if not isinstance(value, dict | list):
         return 1
     if id(value) not in known:

@@ -313,7 +313,7 @@ async def committed(
             if not partitions - found.keys():
                 return found
         await asyncio.sleep(LOADING_SECONDS)
-    raise KafkaError(f"the coordinator does not say yet what {group} has committed")
+    raise KafkaError(f"the coordinator has not loaded the commits of {group} yet")
 
 
 async def leaderless(admin: AIOKafkaAdminClient, topics: Iterable[str]) -> set[TopicPartition]:

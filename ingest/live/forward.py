@@ -1,4 +1,4 @@
-"""Forwards a cluster's live sources to Kafka, which has what is acknowledged (delivery.md#publishing)."""
+"""Forwards a cluster's live sources to Kafka, and acknowledges what Kafka has (delivery.md#publishing)."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -14,19 +14,19 @@ from ingest.kafka.replay import Publish
 from ingest.live.run import Delivery, Live
 
 DRAIN_SECONDS: Final = 10.0
-"""Time for Kafka to acknowledge the last messages; the rest is read again after a restart."""
+"""Time for Kafka to acknowledge the last messages; the rest is sent again after a restart."""
 LOOK_SECONDS: Final = 1.0
 REPORT_SECONDS: Final = 60.0
 log = structlog.get_logger(__name__)
 
 
 class Watching:
-    """One watcher of a cluster, while it leads."""
+    """Forwards one cluster while this watcher leads."""
 
     def __init__(self, live: Live, publish: Publish, clock: Clock = SYSTEM) -> None:
         self.observations = 0
         self.unacknowledged = 0
-        """Observations of which Kafka does not have everything yet."""
+        """Observations with messages that Kafka has not acknowledged yet."""
         self._live = live
         self._publish = publish
         self._clock = clock
@@ -34,7 +34,7 @@ class Watching:
         self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Forward until `stop`, then let Kafka acknowledge the rest, and after that keep the versions.
+        """Forward until `stop`, then let Kafka acknowledge the rest, and store the versions.
 
         Raises what a source, or `publish`, was not made to handle.
         """
@@ -48,11 +48,11 @@ class Watching:
     async def _forward_all(self, deliveries: AsyncIterator[Delivery], stop: asyncio.Event) -> None:
         async for delivery in deliveries:
             if stop.is_set():
-                return  # what comes now is seen again after a restart
+                return  # later observations are seen again after a restart
             await self._forward(delivery)
 
     async def _failing(self) -> None:
-        """Raise what Kafka did not take for good."""
+        """Raise the error of a message that Kafka rejected permanently."""
         await self._failed
 
     async def _forward(self, delivery: Delivery) -> None:
@@ -109,7 +109,7 @@ class Watching:
                 )
 
     def _log_degraded(self) -> None:
-        """Each stream's reason when it changes, and its end."""
+        """Log each stream's reason when it changes, and when it ends."""
         now = {stream: scrub(text) for stream, text in self._live.degraded().items()}
         for stream, text in now.items():
             if self._degraded.get(stream) != text:

@@ -35,16 +35,16 @@ class Journal:
         for last in self._segments()[-1:]:
             _drop_torn_line(last)
         self.left = [path for path in self._segments() if path.name >= covered]
-        """Segments of an earlier process that may hold observations that the database lacks."""
+        """Segments of an earlier process that may have observations that the database lacks."""
         self.is_whole = bool(covered) or self._next("").exists()
-        """True if nothing is missing between the database and the point at which the streams resume."""
+        """True if no observation is missing between the database and the point at which the streams resume."""
         self._file: BinaryIO | None = None
         self._path = self._next(max([covered, *(path.name for path in self._segments())]))
         self._lines = self._bytes = 0
         self._reached = self._path.name
 
     def write(self, observation: Observation, decoded: object = None) -> Observed | Unreadable:
-        """Append an observation, perhaps decoded already; return what a replay would read. Raises OSError."""
+        """Append an observation, and return it as a replay would read it. Raises OSError."""
         line = encode_line(observation)
         self._file = self._file or open_private(self._path, "ab")
         self._file.write(line)
@@ -66,7 +66,7 @@ class Journal:
         return covered
 
     def drop(self, covered: str) -> None:
-        """Delete the segments before `covered`, because the database has a checkpoint with it. Raises OSError."""
+        """Delete the segments before `covered`, once the database has a checkpoint of them. Raises OSError."""
         if not self._keep:
             for path in self._segments():
                 if path.name < covered:

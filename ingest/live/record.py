@@ -20,11 +20,11 @@ REPORT_SECONDS: Final = 10.0
 class Captured(NamedTuple):
     observations: int = 0
     errors: int = 0
-    """Observations of type ERROR among them: something could not be read, or was silent."""
+    """Number of observations of type ERROR among them: a source could not be read, or was silent."""
 
 
 class Capturing:
-    """A capture of a cluster. Each line is with the operating system before the next is taken.
+    """Captures a cluster. Each line reaches the operating system before the next observation is taken.
 
     `report` gets a line of progress every 10 s.
     """
@@ -38,7 +38,7 @@ class Capturing:
         self._began = clock.now()
 
     async def run(self, stop: asyncio.Event, *, seconds: float | None = None) -> Captured:
-        """Capture until `stop` is set or the time is over; the writer is closed then.
+        """Capture until `stop` is set or the time is over, then close the writer.
 
         Raises OSError if a line cannot be written, and what a source was not made to handle.
         """
@@ -66,7 +66,7 @@ class Capturing:
             self._report(self.line())
 
     def line(self) -> str:
-        """Progress in one line that is safe to show."""
+        """Return the progress as one line that is safe to print."""
         lasted = timedelta(seconds=int((self._clock.now() - self._began).total_seconds()))
         parts = [f"captured {counted(self.captured.observations, 'observation')} in {lasted}"]
         if self.captured.errors:

@@ -47,21 +47,21 @@ SAVE_SECONDS: Final = 1.0
 
 
 class Delivery(NamedTuple):
-    """An observation to acknowledge once it is safe."""
+    """An observation that must be acknowledged once it is safe."""
 
     received: Received
     ticket: Ticket | None
-    """None if no stream resumes from here."""
+    """None if no stream resumes after this observation."""
     strict: bool = False
 
     @property
     def observation(self) -> Observation:
-        """Return it without secrets; if `strict`, also without texts that no component is known to write."""
+        """Return the observation without secrets; if `strict`, also without texts that no known component writes."""
         return self.received.redacted(strict=self.strict)
 
 
 class Live:
-    """The sources of one cluster; `tally` counts what happens, per stream."""
+    """Runs the sources of one cluster; `tally` counts events by stream."""
 
     def __init__(
         self, settings: LiveSettings, access: Configuration, kept: Kept = NOT_KEPT, clock: Clock = SYSTEM
@@ -76,14 +76,14 @@ class Live:
         self._acknowledgements = Acknowledgements(self._saved)
         self._freshness = Freshness()
         self._reported: dict[str, datetime] = {}
-        """When each watch last said that it failed, or was whole."""
+        """When each watch last reported a failure, or that it was complete."""
         self._queue: asyncio.Queue[Delivery] = asyncio.Queue(settings.queue_observations)
         self._spawn: Spawn
-        """While there are `deliveries`."""
+        """Set while `deliveries` runs."""
         self._watches: dict[str, Watch] = {}
         self._schedulers: list[Scheduler] = []
         self._nodes_known = asyncio.Event()
-        """The first list of Nodes is over, or cannot be read: what else is there is judged by what Nodes are."""
+        """Set once the first list of Nodes has ended or failed: other objects are judged by the existing Nodes."""
         self._emitter = Emitter(settings.cluster, self._emit, clock, self.tally)
         self._fleet = Fleet(
             settings.kubelet,
@@ -94,20 +94,20 @@ class Live:
 
     @classmethod
     async def connect(cls, settings: LiveSettings, kept: Kept = NOT_KEPT, *, clock: Clock = SYSTEM) -> "Live":
-        """Read the credentials, and the versions if they have a file; raises SourceUnusable."""
+        """Read the credentials, and the versions file, if any. Raises SourceUnusable."""
         access = await configuration(settings.kubeconfig, settings.context)
         if settings.versions_file:
             kept = VersionFile(settings.versions_file, settings.scope).kept()
         return cls(settings, access, kept, clock)
 
     def degraded(self) -> dict[str, str]:
-        """Return why each unreadable stream cannot be read; a custom resource that does not exist is left out."""
+        """Return the reason for each unreadable stream; a custom resource that does not exist is left out."""
         streams = {name: watch.failure.text for name, watch in self._watches.items()}
         streams |= {f"scheduler/{each.host}": each.failure.text for each in self._schedulers}
         return {name: text for name, text in {**streams, "versions": self._save_failure}.items() if text}
 
     def is_listed(self, resources: Collection[str] = ()) -> bool:
-        """Each stream that can be read was read once, or each of these."""
+        """True if each readable stream, or each of `resources`, was read once."""
         waiting = (
             watch
             for name, watch in self._watches.items()
@@ -116,18 +116,18 @@ class Live:
         return bool(self._watches) and all(watch.complete_at for watch in waiting)
 
     def ages_seconds(self) -> dict[str, float]:
-        """Seconds since each stream was last heard: the resources that exist, and `kubelet/<node>`."""
+        """Return the seconds since each stream's last sign of life: each existing resource, and `kubelet/<node>`."""
         ages = self._freshness.ages_seconds(self._clock.now())
         return {name: age for name, age in ages.items() if name not in self._absent()}
 
     def acknowledge(self, delivery: Delivery) -> None:
-        """The observation is safe: after a restart its stream may go on behind it."""
+        """Record that an observation is safe: after a restart its stream may resume behind it."""
         if delivery.ticket:
             self._acknowledgements.acknowledge(delivery.ticket)
 
     @asynccontextmanager
     async def deliveries(self) -> AsyncIterator[AsyncIterator[Delivery]]:
-        """Yield observations until cancelled; unacknowledged ones are seen again after a restart.
+        """Yield observations until cancelled. Unacknowledged ones are seen again after a restart.
 
         The sources slow down while the caller does not read, and end with the block. Then the versions of everything
         acknowledged are saved. A failing source ends the block, and unexpected errors are raised.
@@ -248,7 +248,7 @@ class Live:
                     await self._emit(Received(bookmark))
 
     def _bookmarks(self) -> Iterator[Observation]:
-        """Yield a bookmark of each complete watch, so that the next watcher knows until when there was no gap.
+        """Yield a bookmark of each complete watch, so that the next watcher knows until when nothing was missed.
 
         Each is newer than the last report about its stream. A replay takes them in order of their times, and would
         else find that the stream was whole before the list that made it so.
@@ -290,7 +290,7 @@ class Live:
             await self._save()
 
     async def _save(self) -> None:
-        """A disk that is full now is tried again; nothing is lost by an older version."""
+        """Store the versions. A full disk is retried later, and an older stored version loses nothing."""
         versions = self._acknowledgements.versions
         if self._save_versions is None or versions == self._saved:
             return

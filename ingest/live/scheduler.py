@@ -23,15 +23,15 @@ from ingest.model.reports import Failure
 from ingest.resources.scheduler_cache import SCHEDULER_CACHE, SIZE, of_queues
 
 FILLING_SECONDS: Final = 60.0
-"""A process that is younger may not know all nodes yet: its port answers before its first list."""
+"""A scheduler that started more recently may not know all nodes yet: its port answers before its first list."""
 HELD_SECONDS: Final = 80.0
 """Time for which a differing number waits for the watch of nodes: a bookmark comes about every minute. Together with
 the request not longer than HELD in `streams.analytics.scheduling.caches`.
 """
 BEHIND: Final = timedelta(seconds=1)
-"""Most that our news of a node, from another API server, can be later than the scheduler's."""
-Seen: TypeAlias = Callable[[], tuple[int, datetime | None]]
-"""Number of nodes, and the time until which all their changes were seen."""
+"""Longest time by which our watch of nodes, from another API server, can lag behind the scheduler's."""
+KnownNodes: TypeAlias = Callable[[], tuple[int, datetime | None]]
+"""Returns the number of nodes, and the time until which all their changes were seen."""
 _STARTED_AT: Final = re.compile(
     r"^process_start_time_seconds (\d{1,20}(?:\.\d{1,20})?(?:e\+\d{1,2})?)\r?$", re.MULTILINE
 )
@@ -42,7 +42,7 @@ class CacheUnknown(Exception):
 
 
 async def cache_line(https: Https, url: str, now: datetime) -> str:
-    """The lines of a scheduler's metrics about its queues and, last, the number of nodes; raises CacheUnknown."""
+    """Return the scheduler's metrics about its queues and, last, its number of nodes. Raises CacheUnknown."""
     try:
         metrics = (await https.get(f"https://{host_of(url)}/metrics")).decode(errors="replace")
     except ApiError as error:
@@ -63,14 +63,14 @@ async def cache_line(https: Https, url: str, now: datetime) -> str:
 
 
 def host_of(url: str) -> str:
-    """`host:port`, which names a scheduler."""
+    """Return the `host:port` of a URL, which identifies a scheduler."""
     return urlsplit(url).netloc
 
 
 class Scheduler:
-    """One that is asked; the tally counts `observation` and `failure` under `scheduler`."""
+    """Polls one scheduler; the tally counts `observation` and `failure` under `scheduler`."""
 
-    def __init__(self, url: str, https: Https, emitter: Emitter, seen: Seen) -> None:
+    def __init__(self, url: str, https: Https, emitter: Emitter, seen: KnownNodes) -> None:
         self.host = host_of(url)
         self.failure = Failure(emitter.clock)
         self._url = url
@@ -80,7 +80,7 @@ class Scheduler:
         self._seen = seen
 
     async def poll(self, seconds: float) -> None:
-        """Ask until cancelled, the first time after an interval, when the nodes for the comparison are listed."""
+        """Poll until cancelled, first after one interval, when the nodes to compare with are listed."""
         await self._clock.sleep(seconds)
         await steadily(seconds, self._ask, self._clock)
 
@@ -100,7 +100,7 @@ class Scheduler:
         await self._emitter.answer("list", SCHEDULER_CACHE.name, answer)
 
     async def _comparable(self, line: str, asked_at: datetime) -> None:
-        """Return once the base of the comparison is known; raises CacheUnknown if it stays unknown.
+        """Return once the nodes to compare with are known. Raises CacheUnknown if they stay unknown.
 
         A scheduler may learn of a node before Leadsman, or while Leadsman's watch is silent. That is not a fault of
         its cache.
@@ -128,7 +128,7 @@ def scheduler_client(settings: LiveSettings, access: Configuration, stack: Async
 
 
 def schedulers(
-    settings: LiveSettings, access: Configuration, emitter: Emitter, seen: Seen, stack: AsyncExitStack
+    settings: LiveSettings, access: Configuration, emitter: Emitter, seen: KnownNodes, stack: AsyncExitStack
 ) -> list[Scheduler]:
     if not settings.schedulers:
         return []

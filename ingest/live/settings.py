@@ -41,7 +41,7 @@ class SchedulerSettings(Section):
 def _is_safe(url: str) -> bool:
     try:
         return _SCHEDULER_URL.fullmatch(url) is not None and bool(urlsplit(url).port)
-    except ValueError:  # an address or a port that is none
+    except ValueError:  # an invalid address or port
         return False
 
 
@@ -61,7 +61,7 @@ class ElectionSettings(Section):
 
 class LiveSettings(Section):
     cluster: Annotated[str, pydantic.Field(min_length=1, max_length=253)] = "default"
-    """Its name in topics and tables; clusters that share them need different ones."""
+    """Name of the cluster in topics and tables; clusters that share these need different names."""
     kubeconfig: Path | None = None
     """The default is the service account inside a pod, else $KUBECONFIG, else ~/.kube/config."""
     context: str | None = None

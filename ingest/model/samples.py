@@ -146,7 +146,7 @@ def check_columns(pods: PodColumns | PodUsages) -> None:
     """Raises ValueError if columns are not of one length; an older version has no `volumes`."""
     lengths = {len(getattr(pods, name)) for name in pods.__struct_fields__[:-1]}
     if len(lengths) > 1 or len(pods.volumes) not in {0, *lengths}:
-        raise ValueError("columns of pods are not of one length")
+        raise ValueError("columns of pods differ in length")
 
 
 USAGES: Final = PodUsages.__struct_fields__[3:-1]

@@ -80,7 +80,7 @@ _NOT_OFFERED: Final = frozenset({grpc.StatusCode.UNIMPLEMENTED, grpc.StatusCode.
 def read_podresources(socket: Path) -> NodeResources:
     """Ask the kubelet what its pods hold and what it can give, in a stable order. Raises CannotReadError."""
     if len(bytes(socket)) > SOCKET_PATH_BYTES:
-        raise CannotReadError(f"{plain(socket)}: Linux knows no socket whose path has over {SOCKET_PATH_BYTES} bytes")
+        raise CannotReadError(f"{plain(socket)}: the path of a socket may have at most {SOCKET_PATH_BYTES} bytes")
     with grpc.insecure_channel(f"unix:{socket}", options=_OPTIONS) as channel:
         try:
             pods = decode_pods(_call(channel, "List"))

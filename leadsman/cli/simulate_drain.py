@@ -21,11 +21,11 @@ from leadsman.cli.exits import EXIT_NO_FIT
 def command(nodes: Sequence[str], cluster: str, form: str, db: str) -> None:
     """Show what a drain of nodes would do to each of their pods: move it and where to, refuse it and why, or end it.
 
-    It touches nothing. Refused are pods whose disruption budget lets none go, and pods with two budgets. A pod
-    without a controller ends for good. A pod moves where the rules of `leadsman fit` find room for it, after the
-    drained pods of higher priority. The scheduler may choose other nodes. Pods of DaemonSets and static pods stay.
-    Data in emptyDir volumes are lost in any drain. Exit status 1 if a pod cannot move, or could be
-    refused by a disruption budget because none were read.
+    It changes nothing. A drain refuses pods whose disruption budget allows no disruption, and those with two budgets.
+    A pod without a controller ends for good. A pod moves to a node where the rules of `leadsman fit` find room,
+    after the drained pods of higher priority. The scheduler may choose other nodes. Pods of DaemonSets and static
+    pods stay. A drain loses the data of emptyDir volumes. Exit status 1 if a pod cannot move, or if no disruption
+    budgets were read, so that one could refuse a pod.
     """
     from leadsman.cli.database import existing_database
     from leadsman.cli.present.drain import drain_columns, drain_document, drain_lines, drain_rows

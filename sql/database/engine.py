@@ -113,7 +113,7 @@ def load(target: Embedded, *, read_only: bool) -> None:
     except OSError as error:
         raise DatabaseError(f"{target}: the folder cannot be used: {error.strerror}. Name another folder") from None
     if content and content != {"tmp"} and not content & ENGINE_FILES:
-        raise DatabaseError(f"{target}: the folder holds other things and no database. Name a new or empty folder")
+        raise DatabaseError(f"{target}: the folder has other files and no database. Name a new or empty folder")
     holder = _holder(folder)
     if holder is not None:
         raise DatabaseHeld(

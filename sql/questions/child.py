@@ -62,12 +62,12 @@ def _answer(db: Database, request: SqlRequest) -> SqlReply:
         reply = SqlReply(found.column_names, found.column_types, list(_plain_rows(found)))
         if len(packed(reply)) <= request.limits.answer_bytes:
             return reply
-        problem = f"the answer is larger than {request.limits.answer_bytes // MIB} MiB: ask for less"
+        problem = f"the answer is larger than {request.limits.answer_bytes // MIB} MiB: narrow the query"
         return SqlReply(problem=problem, code=_TOO_MUCH_MEMORY)
     except DatabaseError as error:
         return SqlReply(problem=str(error), code=getattr(error, "code", None))
     except MemoryError:
-        return SqlReply(problem="the answer takes too much memory: ask for less", code=_TOO_MUCH_MEMORY)
+        return SqlReply(problem="the answer takes too much memory: narrow the query", code=_TOO_MUCH_MEMORY)
 
 
 def _plain_rows(found: Result) -> Iterator[tuple[Any, ...]]:
@@ -78,7 +78,7 @@ def _plain_rows(found: Result) -> Iterator[tuple[Any, ...]]:
         nonlocal left
         left -= 1
         if left < 0:
-            raise DatabaseError(f"the answer has more than {MOST_VALUES:,} values: ask for less")
+            raise DatabaseError(f"the answer has more than {MOST_VALUES:,} values: narrow the query")
         match value:
             case list() | tuple():
                 return [plain(each) for each in value]

@@ -142,7 +142,7 @@ class _Child:
         until = monotonic() + seconds
         length = int.from_bytes(self._bytes(db, LENGTH, until), "big")
         if length > most + MIB:
-            raise QueryFailed(f"{db}: the answer is larger than {most // MIB} MiB: ask for less", MEMORY)
+            raise QueryFailed(f"{db}: the answer is larger than {most // MIB} MiB: narrow the query", MEMORY)
         return msgspec.msgpack.decode(self._bytes(db, length, until), type=SqlReply)
 
     def _bytes(self, db: Database, count: int, until: float) -> bytes:
@@ -151,7 +151,7 @@ class _Child:
         arriving.register(source, select.POLLIN)
         while len(found) < count:
             if monotonic() > until:
-                raise QueryFailed(f"{db}: the question took too long (TIMEOUT_EXCEEDED): ask for less", TIMEOUT)
+                raise QueryFailed(f"{db}: the question took too long (TIMEOUT_EXCEEDED): narrow the query", TIMEOUT)
             if arriving.poll(LOOK_SECONDS * 1000):
                 piece = os.read(source, count - len(found))
                 if not piece:
@@ -167,7 +167,8 @@ class _Child:
         if not self.started:
             return DatabaseError(f"{db}: the process for SQL of your own did not start; saved questions need none")
         return QueryFailed(
-            f"{db}: the question took more memory or time than it may (MEMORY_LIMIT_EXCEEDED): ask for less", MEMORY
+            f"{db}: the question took more memory or time than it may (MEMORY_LIMIT_EXCEEDED): narrow the query",
+            MEMORY,
         )
 
 

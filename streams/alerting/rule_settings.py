@@ -18,7 +18,7 @@ def seconds(value: Any) -> float:
     except InvalidDuration as error:
         raise ValueError(str(error)) from None
     if seconds < 0:
-        raise ValueError("a duration is not negative")
+        raise ValueError("a duration must not be negative")
     return seconds
 
 

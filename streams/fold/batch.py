@@ -71,7 +71,7 @@ class Batch:
             self.size += 1
 
     def add_sample(self, record: SampleRecord, numbers: Packed) -> None:
-        """A sample; `numbers` are those of its pods."""
+        """Add a sample; `numbers` are those of its pods."""
         pods = record.pods
         count = len(pods.uid)
         self.keys.append(SampleKey(record.cluster, record.ts, record.node, count))

@@ -1,4 +1,4 @@
-"""Checkpoints of a replay, with which the next one continues and takes nothing twice.
+"""Stores checkpoints of a replay, so that the next one continues and takes nothing twice.
 
 A database remembers, for each cluster, a digest of every replayed observation (by the hour of event time) and the
 states of its logs. An observation with a known digest is skipped. A replay that begins where the last one ended
@@ -45,7 +45,7 @@ class Checkpoints(Protocol):
 
 
 class InMemory:
-    """The checkpoints of a replay that no other one follows."""
+    """Checkpoints in memory, for a replay that no other one continues."""
 
     def __init__(self) -> None:
         self._entries: dict[tuple[str, str, str], bytes] = {}
@@ -62,7 +62,7 @@ _encode: Final = msgspec.msgpack.Encoder().encode
 
 
 def encoded(state: object) -> bytes:
-    """A state, or a part of it, as msgpack; of a number beyond 64 bits that was computed the nearest that fits."""
+    """Encode a state, or a part of it, as msgpack; a computed number beyond 64 bits becomes the nearest that fits."""
     try:
         return _encode(state)
     except (OverflowError, UnicodeEncodeError):
@@ -70,7 +70,7 @@ def encoded(state: object) -> bytes:
 
 
 def packed(state: bytes) -> bytes:
-    """A state as it is stored: the states of a thousand nodes are held at once while they are saved."""
+    """Compress a state, because the states of thousands of nodes are in memory while they are saved."""
     return zstd.compress(state, _LEVEL)
 
 
@@ -79,7 +79,7 @@ def unpacked(value: bytes) -> bytes:
 
 
 class Seen:
-    """Digests of the observations that a database holds, a few hours of event time in memory at once."""
+    """Holds digests of the observations that a database has, a few hours of event time in memory at once."""
 
     def __init__(self, store: Checkpoints) -> None:
         self._store = store
@@ -87,7 +87,7 @@ class Seen:
         self._unsaved: set[tuple[str, str]] = set()
 
     def add(self, cluster: str, ts: datetime | None, value: int) -> bool:
-        """Remember a digest; False if it was known already."""
+        """Remember a digest; return False if it was known already."""
         is_new = self._digests.add(cluster, ts, value)
         if is_new:
             self._unsaved.add((cluster, hour_of(ts)))
@@ -116,7 +116,7 @@ class _StoredLog(msgspec.Struct, array_like=True):
 
 
 class StateCodec:
-    """States of a log to bytes and back; a state of another version is dropped, never misread."""
+    """Encodes and decodes the states of a log. A state of another version is dropped and not misread."""
 
     def __init__(self, reducers: Sequence[Reducer[Any]]) -> None:
         self._reducers = {r.name: r for r in reducers}

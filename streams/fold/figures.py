@@ -179,6 +179,6 @@ def _thresholds(found: _Found, row: EvictionSignal) -> None:
 
 
 def _nearness(row: EvictionSignal) -> float:
-    """The room as a share of the capacity, 1 if there is no threshold."""
+    """Return the room as a share of the capacity, 1 if there is no threshold."""
     first = first_met(row.hard_threshold, row.soft_threshold)
     return 1.0 if first is None or row.capacity <= 0 else (row.available - first) / row.capacity

@@ -15,7 +15,7 @@ from streams.fold.reducer import REDUCER_FAILED, Concluded, Output, Reducer, ret
 
 EXPIRE_EVERY: Final = timedelta(minutes=1)
 MOST_FOLLOWING: Final = 8
-"""Records of one log that may follow from each other, each from the one before."""
+"""Longest chain of records of one log in which each follows from the one before."""
 _EPOCH: Final = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
 
 
@@ -39,12 +39,12 @@ class Rejected(NamedTuple):
     """A record that a reducer could not make sense of, or failed on."""
 
     reducer: str
-    """Empty if no single reducer is at fault."""
+    """Empty if no single reducer failed."""
     error: BadRecord
 
 
 class Fold:
-    """The reducers over the logs of one runtime. `step` updates a LogState in place and replaces reducers' states."""
+    """Runs the reducers over the logs of one runtime. `step` updates a LogState in place, and replaces states."""
 
     def __init__(self, reducers: Sequence[Reducer[Any]]) -> None:
         self._by_log: dict[str, tuple[Reducer[Any], ...]] = {

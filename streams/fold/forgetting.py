@@ -63,7 +63,7 @@ def step(
 
 
 def _unseen(uids: Mapping[str, str], listed: InventoryRecord) -> list[Output]:
-    """Return for each node that the list lacks the part of it that shows this to the node's log, and nothing else."""
+    """Return for each node that the list lacks the smallest part of the list that shows this to the node's log."""
     gone, keys = {*listed.gone(uids.values())}, sorted(listed.keys)
     found: list[Output] = []
     for node, uid in sorted(uids.items()):

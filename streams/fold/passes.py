@@ -1,4 +1,4 @@
-"""Passes over the facts of dumps: what each pass read, and which rows it concluded.
+"""Tracks passes over the facts of dumps: what each pass read, and which rows it concluded.
 
 A pass that reads everything that earlier passes over a cluster's dumps have read supersedes them. It takes back the
 rows that only they concluded, and their newer versions of its own rows. An earlier version can be newer because a
@@ -58,7 +58,7 @@ def _of_clusters() -> _OfClusters[V]:
 
 
 class Stored(Protocol):
-    """The rows of a database, which can be taken back by their identities."""
+    """The rows of a database, which can be deleted by their identities."""
 
     def key(self, table: str) -> Sequence[str]:
         """Return the columns of which the identity of a row is made."""
@@ -84,14 +84,14 @@ def _text(value: Any) -> str:
 
 
 class Ended(NamedTuple):
-    """Holds what the caller must store after a pass: first `rows`, which deleted rows had hidden, then `entries`."""
+    """Rows and entries that the caller must store after a pass: first `rows`, which deleted rows had hidden."""
 
     rows: list[Row]
     entries: list[Entry]
 
 
 class Passes:
-    """One pass over the dumps of each cluster in it, from `start_pass` to `end_pass`."""
+    """Runs one pass over the dumps of each cluster, from `start_pass` to `end_pass`."""
 
     def __init__(self, checkpoints: Checkpoints, stored: Stored) -> None:
         self._checkpoints = checkpoints

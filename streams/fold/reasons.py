@@ -1,4 +1,4 @@
-"""Explains in words why a node is as it is; no table stores them, and views compute them from their columns.
+"""Explains a node's condition in words, which no table stores: views compute them from their columns.
 
 Every function takes values, or columns as `Expression`. A column is null where a ratio or a percentage is not known.
 """
@@ -18,7 +18,7 @@ _DROPPED: Final = "a key that is set drops the defaults of all others."
 
 
 def stalled(resource: Amount, share: Amount) -> Amount:
-    """A time in which all tasks of a node waited (PSI)."""
+    """Describe a time in which all tasks of a node waited (PSI)."""
     return phrase("work stood still for ", resource, " for ", share, " of a minute")
 
 
@@ -51,7 +51,7 @@ def imbalance(cause: Amount, share: Amount, requested_ratio: Amount, mean_ratio:
 def before_not_ready(
     conditions: Amount, evictions: Amount, memory_full_percent: Amount, io_full_percent: Amount, was_seen: Amount
 ) -> Amount:
-    """The pressure before a node was not Ready: its conditions, joined, and how long work stood still in a minute."""
+    """Describe the pressure before a node was not Ready: its conditions, and how long work stalled in a minute."""
     memory, io = stalled("memory", percent(memory_full_percent)), stalled("I/O", percent(io_full_percent))
     found = joined(
         "; ",
@@ -147,4 +147,4 @@ REASONS: Final[Mapping[str, Callable[..., Amount]]] = {
         *(imbalance, before_not_ready, without_threshold, unguarded, guard, memory_difference, nearly_full, sizing),
     )
 }
-"""Each by its name, which is its placeholder in a view."""
+"""The functions by name, which is their placeholder in a view."""

@@ -1,4 +1,4 @@
-"""The interface of an analytic: a pure step over the records of one log, with a state per key."""
+"""Defines the interface of an analytic: a pure step over the records of one log, with a state per key."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ State = TypeVar("State", bound=msgspec.Struct)
 
 
 class Withdrawal(NamedTuple):
-    """An alert, resolved long ago, leaves the topic of alerts; its rows stay."""
+    """An order to remove an alert that was resolved long ago from the topic of alerts; its rows stay."""
 
     fingerprint: str
 
@@ -27,13 +27,13 @@ Output: TypeAlias = Row | Record | Withdrawal
 
 
 class Concluded(NamedTuple):
-    """Conclusions of a log's reducers from one record, as input of a reducer over rows."""
+    """The conclusions of a log's reducers from one record, as input of a reducer over rows."""
 
     at: datetime
     """Time of the record: the log's event time."""
     node: str
     new_minute: bool
-    """The log reached a new minute with it; `rows` can be empty then."""
+    """True if the log reached a new minute with the record; `rows` can be empty then."""
     rows: Sequence[Row | Record]
     """Rows of the reducer's `row_types`, in their order."""
 
@@ -60,7 +60,7 @@ class Reducer(Generic[State]):
     step: Callable[[State, Any], tuple[State, Sequence[Output | BadRecord]]]
     expire: Callable[[State, datetime], tuple[State | None, Sequence[Output]]] = lambda state, _: (state, ())
     row_types: tuple[type[Row], ...] = ()
-    """Row types that it takes, as `Concluded`, from the reducers of its log that ran before it."""
+    """Row types that it reads, as `Concluded`, from the earlier reducers of its log."""
 
 
 AnyReducer: TypeAlias = Reducer[Any]
@@ -97,7 +97,7 @@ _LONGEST: Final = 1000
 
 
 def retried(name: str, act: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Call a pure function, and once more if it raises, because a temporary error is not a record's fault.
+    """Call a pure function, and again if it raises, because a temporary error is not the record's fault.
 
     Raises ReducerFailed, and unchanged BadRecord and errors of the machine.
     """

@@ -1,4 +1,4 @@
-"""The sentences about several rows, which no table stores: the story asks for each with its columns.
+"""Composes the sentences about several rows, which no table stores: the story calls each with its columns.
 
 Every function takes values, or columns as `Expression`. Amounts are in bytes, inodes or processes, lengths of time in
 whole seconds. An empty name or text is left out.
@@ -36,20 +36,20 @@ def kubelet_started() -> str:
 
 
 def ran_low(signal: Amount, resource: Amount, lowest: Amount, capacity: Amount) -> Amount:
-    """The least that was left of a signal that nothing guards."""
+    """Describe the least amount left of a signal without a threshold."""
     of_bytes = (resource == "memory") | (resource == "ephemeral-storage")
     ran = phrase(among(_NAMES, signal), " ran low without a threshold: ", left_of(of_bytes, lowest, capacity), ". ")
     return phrase(ran, among(_CONSEQUENCES, signal))
 
 
 def left_of(of_bytes: Amount, left: Amount, capacity: Amount) -> Amount:
-    """The amount that is left of something, as 14.4 GiB of 100 GiB left."""
+    """Return the remaining amount, as 14.4 GiB of 100 GiB left."""
     amounts = (choose(of_bytes, sized(each), grouped(each)) for each in (left, capacity))
     return phrase(next(amounts), " of ", next(amounts), " left")
 
 
 def rejected(pods: Amount, seconds: Amount, condition: Amount, owners: Amount) -> Amount:
-    """Pods that one node refused, one after the other."""
+    """Describe pods that one node rejected, one after the other."""
     why = among(_UNDER, condition)
     why = choose(why == "", phrase(": ", condition), why)
     were = counted(pods, "pod was", "pods were")
@@ -71,7 +71,7 @@ def ended(
     explanation: Amount,
     words: Amount,
 ) -> Amount:
-    """Pods of a node that ended alike; `pod` names the only one, and `words` are the kubelet's.
+    """Describe pods of a node that ended alike; `pod` names the only one, and `words` are the kubelet's.
 
     The times of `timed` of the ends are known; of none, there may be bounds.
     """
@@ -92,7 +92,7 @@ def ended(
 
 
 def taken(pods: Amount, pod: Amount, ending: Amount, by_taint: Amount, words: Amount) -> Amount:
-    """Pods whose end only Events show; `pod` names the only one."""
+    """Describe pods whose end only Events show; `pod` names the only one."""
     one = pods == 1
     who = choose(one, phrase("Pod ", pod, " was "), phrase(grouped(pods), " pods were "))
     of_nodes = choose(one, " of its node.", " of their nodes.")
@@ -116,7 +116,7 @@ def not_admitted(
     explanation: Amount,
     words: Amount,
 ) -> Amount:
-    """Pods of one owner for which NUMA nodes had no room, in so many places; the last is explained."""
+    """Describe pods of one owner for which NUMA nodes had no room; the last rejection is explained."""
     one = pods == 1
     who = choose(one, phrase("Pod ", pod, " was"), phrase(_pods(pods, owner, namespace), " were"))
     within = choose(one, "", phrase(" within ", lasting(seconds)))
@@ -130,13 +130,13 @@ def disagreement(explanation: Amount) -> Amount:
 
 
 def late_joiners(explanation: Amount, fits: Amount, would_fit: Amount) -> Amount:
-    """Nodes that joined later, and the largest pod that fits, now and by another placement."""
+    """Describe nodes that joined later, and the largest pod that fits, now and by another placement."""
     more = phrase("; had most_allocated placed the same pods, one of ", grouped(would_fit), " would still fit")
     return phrase("NUMA, late joiners: ", explanation, choose(would_fit > fits, more, ""), ".")
 
 
 def readiness(state: Amount, again: Amount, message: Amount) -> Amount:
-    """A change of a Node's condition Ready."""
+    """Describe a change of a Node's condition Ready."""
     return first_of(
         (state == "Ready", choose(again, "The node is Ready again.", "The node is Ready.")),
         (state == "NotReady", phrase("The node is not Ready", choose(message == "", ".", phrase(": ", message)))),
@@ -155,7 +155,7 @@ def began_often(condition: Amount, times: Amount) -> Amount:
 
 
 def machine(reason: Amount, called_off: Amount, configured: Amount, component: Amount, message: Amount) -> Amount:
-    """A change of a machine, by an Event; `configured` where OpenShift's machine config does it."""
+    """Describe a change of a machine, by an Event; `configured` if OpenShift's machine config makes it."""
     shutdown = choose(
         called_off, "The shutdown of the machine was called off.", "The machine shuts down, as its kubelet saw."
     )
@@ -170,7 +170,7 @@ def machine(reason: Amount, called_off: Amount, configured: Amount, component: A
 
 
 def problem(condition: Amount, begins: Amount, words: Amount) -> Amount:
-    """A condition of others than the kubelet."""
+    """Describe a condition that another program than the kubelet sets."""
     shows = phrase(" shows trouble", choose(words == "", ".", phrase(': "', words, '"')))
     return phrase("Condition ", condition, choose(begins, shows, " no longer shows trouble."))
 
@@ -180,20 +180,20 @@ def cordon(cordoned: Amount) -> Amount:
 
 
 def cordon_by_event(cordoned: Amount, by_event: Amount) -> Amount:
-    """A cordon that no Node object shows, which can show its end."""
+    """Describe a cordon that only an Event shows, not a Node object."""
     ends = choose(by_event, "The node is no longer cordoned, according to an Event.", cordon(False))
     return choose(cordoned, f"The node is cordoned, according to an Event: {NO_NEW_PODS}.", ends)
 
 
 def stood_still(resource: Amount, percent: Amount, seconds: Amount, swapped: Amount) -> Amount:
-    """A time in which all tasks of a node waited (PSI); `percent` of the worst minute."""
+    """Describe a time in which all tasks of a node waited (PSI); `percent` is that of the worst minute."""
     swap = choose(swapped > 0, phrase("; ", sized(swapped), " of swap was in use"), "")
     most = stalled(resource, phrase("up to ", grouped(percent), " %"))
     return phrase("For ", lasting(seconds), ", ", most, swap, ".")
 
 
 def setting(places: Amount, problem: Amount, advice: Amount) -> Amount:
-    """A concern about settings that so many nodes share."""
+    """Describe a problem of settings that several nodes share."""
     return phrase(choose(places == 1, "", phrase("On ", counted(places, "node"), ": ")), problem, " ", advice)
 
 
@@ -209,14 +209,14 @@ def pending(pods: Amount, pod: Amount, owner: Amount, namespace: Amount, state: 
 def warning(
     reason: Amount, at_least: Amount, times: Amount, objects: Amount, thing: Amount, message: Amount
 ) -> Amount:
-    """Events of one reason; `thing` is their object where they have but one."""
+    """Describe Events of one reason; `thing` is their object if they have only one."""
     often = phrase(choose(at_least, ", at least ", ", "), counted(times, "time"))
     on = choose(objects == 1, phrase(", ", thing), phrase(", on ", grouped(objects), " objects"))
     return phrase(reason, often, on, ": ", shown_to(message, 160))
 
 
 def fell_silent(seconds: Amount) -> Amount:
-    """A kubelet without statistics, while the cluster was observed for so long."""
+    """Describe a kubelet without statistics, while the cluster was observed for so long."""
     observed = phrase("the cluster was observed for another ", lasting(seconds))
     return phrase("No statistics of this kubelet after this time; ", observed, ".")
 
@@ -227,7 +227,7 @@ def unsampled(without: Amount, nodes: Amount) -> Amount:
 
 
 def partial(resource: Amount, entries: Amount) -> Amount:
-    """A reducer whose state had no room for some entries."""
+    """Describe a reducer whose state lost some entries."""
     dropped = counted(entries, "entry", "entries")
     return phrase("Verdicts from ", resource, " are partial from here on: ", dropped, " did not fit within the hour.")
 
@@ -265,4 +265,4 @@ SENTENCES: Final[Mapping[str, Callable[..., Amount]]] = {
         *(event_seen, pod_changed),
     )
 }
-"""Each by its name, which is its placeholder in a view."""
+"""The functions by name, which is their placeholder in a view."""

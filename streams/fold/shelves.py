@@ -17,13 +17,13 @@ _NAMES: Final = tuple(map(str, range(_SHELVES)))
 
 
 def on_shelf(shelves: Shelves[V], key: str) -> V | None:
-    """The value of a key; None if there is none."""
+    """Return the value of a key; None if there is none."""
     shelf = shelves.get(_shelf(key)) if shelves else None
     return None if shelf is None else shelf.get(key)
 
 
 def put(shelves: Shelves[V], key: str, value: V, most: int = 0) -> Shelves[V]:
-    """The same with this value last; of more than about `most` in all the oldest of the shelf goes (0: none does)."""
+    """Return the mapping with this value last. Beyond about `most` values the shelf's oldest goes (0: never)."""
     name = _shelf(key)
     shelf = shelves.get(name, {}).copy()
     shelf.pop(key, None)
@@ -34,7 +34,7 @@ def put(shelves: Shelves[V], key: str, value: V, most: int = 0) -> Shelves[V]:
 
 
 def taken(shelves: Shelves[V], key: str) -> Shelves[V]:
-    """The same without a key."""
+    """Return the mapping without a key."""
     name = _shelf(key)
     if key not in shelves.get(name, {}):
         return shelves
@@ -49,11 +49,11 @@ def count_on(shelves: Shelves[V]) -> int:
 
 
 def all_on(shelves: Shelves[V]) -> Iterator[tuple[str, V]]:
-    """Yield every key with its value, in order of keys: shelves do not show."""
+    """Yield every key with its value, in order of keys."""
     yield from sorted((item for shelf in shelves.values() for item in shelf.items()), key=lambda item: item[0])
 
 
 @lru_cache(maxsize=256)
 def _shelf(key: str) -> str:
-    """The name of a key's shelf: the reducers of a log look for the same pod one after the other."""
+    """Return the name of a key's shelf: the reducers of a log look for the same pod one after the other."""
     return _NAMES[crc32(key.encode("utf-8", "replace")) % _SHELVES]

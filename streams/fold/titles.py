@@ -1,4 +1,4 @@
-"""The parts of sentences that cards, alerts and lines of the story share, each composed once.
+"""Composes the parts of sentences that cards, alerts and lines of the story share, each once.
 
 Counts are of pods, kills or rows; `seconds` is the time from the first to the last, and is left out of a single one.
 Amounts are in the unit of their signal: bytes, inodes or processes.
@@ -11,15 +11,15 @@ from common.durations import in_words
 from streams.rules.eviction.signals import RESOURCES
 
 NO_REASON: Final = "No reason of its kubelet was seen."
-"""Follows that a node is not Ready, where only an Event or a table shows it."""
+"""Text after "not Ready", if only an Event or a table shows it."""
 _COUNTED: Final = {"inodes": "inodes", "pids": "processes"}
 OUTSIDE_PODS: Final = "Pods use almost none of it: look for processes and files outside pods."
-"""Follows that pods were evicted for a shortage which none of them explains."""
+"""Text after an eviction for a shortage that no pod explains."""
 WORD_ALONE: Final = (
     "Only the word Evicted was seen, or a line of a log that does not say why: a node ran low, a pod exceeded its "
     "own limit, or a kubelet under pressure rejected a pod."
 )
-"""Follows that pods were evicted for an unknown cause."""
+"""Text after an eviction for an unknown cause."""
 READ_MESSAGES: Final = "Read the message of each pod: kubectl describe pod"
 OUT_OF_MEMORY: Final = "The node ran out of memory"
 CONTAINER_GC_FAILS: Final = "Garbage collection of containers fails"
@@ -30,7 +30,7 @@ def pods_evicted(pods: int, seconds: float | None = None) -> str:
 
 
 def for_own_limits(pods: int) -> str:
-    """Follows `pods_evicted`."""
+    """Return the text after `pods_evicted`."""
     return f"for {'its own limit' if pods == 1 else 'their own limits'}"
 
 
@@ -47,33 +47,33 @@ def no_report(nodes: int = 1) -> str:
 
 
 def pods_unknown(nodes: int = 1) -> str:
-    """Follows `no_report`."""
+    """Return the text after `no_report`."""
     return f"It is unknown whether {'its' if nodes == 1 else 'their'} pods run."
 
 
 def ready_unknown(node: str) -> str:
-    """The condition Ready of a node, which is named as `the node` or `it`, has the status Unknown."""
+    """Say that a node, named as `the node` or `it`, has the status Unknown in its condition Ready."""
     return f"whether {node} is Ready is unknown: {no_report()}"
 
 
 def reported(message: str) -> str:
-    """Reason why a node is not Ready, by the message of its condition, without a full stop."""
+    """Return the reason why a node is not Ready, from the message of its condition, without a full stop."""
     return f"Its kubelet reports: {message}." if message else NO_REASON
 
 
 def capital(text: str) -> str:
-    """Return a text that begins a sentence."""
+    """Return a text with a capital first letter."""
     return f"{text[:1].upper()}{text[1:]}"
 
 
 def amount_of(value: float, signal: str) -> str:
-    """An amount of a signal, as 14.4 GiB, 12.6 M inodes."""
+    """Return an amount of a signal, as 14.4 GiB, 12.6 M inodes."""
     kind = _COUNTED.get(RESOURCES.get(signal, ""))
     return f"{count(value)} {kind}" if kind else size(value)
 
 
 def near(signal: str, available: int, threshold: int | None, *, is_hard: bool, when: str) -> str:
-    """A signal's amount, and the threshold that it is below, or will meet: `when` is empty if it has."""
+    """Return a signal's amount, and the threshold that it is below, or will meet: `when` is empty if it has."""
     limit = f"{'hard' if is_hard else 'soft'} threshold"
     limit += "" if threshold is None else f" of {amount_of(threshold, signal)}"
     ahead = f"{limit} met {when}" if when else f"below the {limit}"
@@ -81,7 +81,7 @@ def near(signal: str, available: int, threshold: int | None, *, is_hard: bool, w
 
 
 def free_cpus(free: int | None, fits: int | None) -> str:
-    """Exclusive CPUs that are free on a node, and the most of them on one NUMA node; None is not known."""
+    """Describe a node's free exclusive CPUs, and the most on one NUMA node; None is unknown."""
     are = "an unknown number of CPUs is free" if free is None else counted(free, "CPU is free", "CPUs are free")
     return f"{are}, at most {'an unknown number' if fits is None else fits} of them on one NUMA node"
 

@@ -18,10 +18,10 @@ Parsed = TypeVar("Parsed")
 
 
 class Skip(NamedTuple):
-    """It was folded before."""
+    """Skip a message that was folded before."""
 
     folded: Folded
-    """The state afterwards, as in the others; the log itself is as it was."""
+    """The state afterwards, with only the bookkeeping advanced."""
 
 
 class NotARecord(NamedTuple):
@@ -36,14 +36,14 @@ class Take(NamedTuple):
     folded: Folded
     record: AnyRecord
     emission: Emission | None
-    """The emission to remember if the state lacks it: the large `emitted` of a state changes once a batch."""
+    """The emission to remember if the state lacks it: the large `emitted` of a state is replaced once a batch."""
 
 
 Decision: TypeAlias = Skip | NotARecord | Take
 
 
 def accept(folded: Folded, message: Message) -> Decision:
-    """Decide by the offset, by its publisher's number and by the record that it was emitted from."""
+    """Decide by the message's offset, its publisher's number, and the record that it was emitted from."""
     offset, shift = folded.placed(message.offset, message.timestamp_ms)
     if offset <= folded.offset:
         return Skip(folded)

@@ -1,12 +1,12 @@
-"""Folds a Faust stream in batches and acknowledges it by hand: the only loop that takes from a stream.
+"""Folds a Faust stream in batches and acknowledges it by hand: the only loop that reads from a stream.
 
 1. Take a batch: a state is then read and written once for many messages.
 
 2. Drop messages of an older generation: after a rebalance the owner of their partition, perhaps this worker, receives
 them again.
 
-3. Refuse a message that is not the next of its partition, unless the topic has a hole there: folding on would lose
-what lies between without a trace.
+3. Refuse a message that is not the next of its partition, unless the topic has a hole there: folding it would lose
+the messages between without a trace.
 
 4. Fold into memory. Nothing is acknowledged yet, so a crash here only repeats work.
 
@@ -52,11 +52,11 @@ class Stream(Protocol):
 
 
 class FaustAgent:
-    """Folds what a stream gives until the process ends or something fails; a batch is what arrives within
+    """Folds a stream until the process ends or something fails; a batch is what arrives within
     `within_seconds`. States are written, and their messages acknowledged, `state_seconds` after the first unwritten
     message, or earlier: after WRITE_FROM_MESSAGES, before a rebalance, at a stop.
 
-    `generation` is the consumer's: what was taken before a rebalance is no longer ours.
+    `generation` is the consumer's: messages received before a rebalance are no longer this worker's.
     """
 
     def __init__(
@@ -67,11 +67,11 @@ class FaustAgent:
         state_seconds: float,
         is_hole: Callable[[TopicPartition, int, int], Awaitable[bool]],
     ) -> None:
-        """`is_hole` answers whether a topic has no messages from one offset up to another."""
+        """`is_hole` tells whether a topic has no messages from one offset up to another."""
         self.failure: Exception | None = None
         """The first error. Messages that are not in a written state then stay unacknowledged."""
         self.folded = 0
-        """Messages."""
+        """Number of messages."""
         self.newest_ms: int | None = None
         """Kafka's time of the newest message that was folded."""
         self.next_offsets: dict[int, int] = {}
@@ -82,12 +82,12 @@ class FaustAgent:
         self._within_seconds = within_seconds
         self._state_seconds = state_seconds
         self._unwritten: list[FaustEvent] = []
-        """Folded, and not acknowledged."""
+        """Events that were folded and not acknowledged."""
         self._due_at: float | None = None
         """When states are due, by the loop's clock; None if nothing changed."""
         self._finishing: asyncio.Task[None] | None = None
         self._is_full = asyncio.Event()
-        """A whole batch waits."""
+        """Set while a full batch waits."""
         self._failed = asyncio.Event()
         self._busy = asyncio.Lock()
         self._closed = False
@@ -115,14 +115,14 @@ class FaustAgent:
             raise self.failure
 
     async def write_before_rebalance(self) -> None:
-        """Return when what was folded is written and acknowledged, when that failed, or after
+        """Return when everything folded is written and acknowledged, when that failed, or after
         REBALANCE_WRITE_SECONDS: the next owner of the partitions folds the rest again.
         """
         self._finishing = detached(self._finish())
         await asyncio.wait({self._finishing}, timeout=REBALANCE_WRITE_SECONDS)
 
     async def close(self) -> None:
-        """Return when what was folded is written and acknowledged, or when that failed; no other batch is begun."""
+        """Return when everything folded is written and acknowledged, or when that failed. No other batch begins."""
         self._closed = True
         await self._finish()
 
@@ -168,7 +168,7 @@ class FaustAgent:
                 await self._write()
 
     async def _fold(self, events: Sequence[FaustEvent]) -> bool:
-        """False if the partitions went to another worker meanwhile."""
+        """Fold events; return False if the partitions went to another worker meanwhile."""
         messages = [message_of_event(event) for event in events]
         following = await self._following(messages)
         if not await self._folder.fold(messages, self._ownership()):
@@ -185,7 +185,7 @@ class FaustAgent:
         return True
 
     async def _write(self) -> None:
-        """Write what was folded, and acknowledge it in its order."""
+        """Write the folded states, and acknowledge their messages in order."""
         if not await self._folder.write(self._ownership()):
             log.warning("states were written too late for the rebalance; their next owner folds the rest again")
             return
@@ -199,7 +199,7 @@ class FaustAgent:
         return Ownership(generation, lambda: self._generation() == generation, dict(self.next_offsets))
 
     def _start_generation(self) -> None:
-        """Forget what was folded but not written in the last generation: it is received again."""
+        """Forget messages that were folded but not written in the last generation: they are received again."""
         generation = self._generation()
         if generation != self._of_generation:
             self._of_generation = generation
@@ -209,7 +209,7 @@ class FaustAgent:
             self._folder.abandon()
 
     async def _following(self, messages: Sequence[Message]) -> dict[int, int]:
-        """The next offset of each partition behind these. Raises MessagesLost if one is newer than the next and
+        """Return the next offset of each partition. Raises MessagesLost if a message is newer than the next and
         the topic has those between. After a rebalance older ones may come again, and a partition begins anywhere.
         """
         following = dict(self.next_offsets)
@@ -217,7 +217,7 @@ class FaustAgent:
             expected = following.get(message.partition, message.offset)
             partition = TopicPartition(message.topic, message.partition)
             if message.offset > expected and not await self._is_hole(partition, expected, message.offset):
-                raise MessagesLost(f"{message.position} came where {expected} was next")
+                raise MessagesLost(f"{message.position} arrived, but {expected} was next")
             following[message.partition] = message.offset + 1
         return following
 

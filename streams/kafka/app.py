@@ -1,4 +1,4 @@
-"""The Faust application of one worker: topics, tables and agents, how they are set, and how it ends."""
+"""Builds and runs the Faust application of one worker: its topics, tables, agents and shutdown."""
 
 import asyncio
 import time
@@ -32,24 +32,26 @@ from streams.kafka.states import LogStates
 from streams.kafka.worker import LogFolder
 
 SESSION_SECONDS: Final = 20.0
-"""A worker that comes back under its own name within this time takes up its partitions at once."""
+"""A worker that returns under its own name within this time gets its partitions back at once."""
 NODE_BATCH_SECONDS: Final = 1.0
-"""Landing waits for seconds anyway, and Kafka acknowledges each batch, however small it is."""
+"""A second hardly delays rows, because landing waits longer, and each batch costs Kafka an acknowledgement."""
 CLUSTER_BATCH_SECONDS: Final = 0.5
 STATE_SECONDS: Final = 30.0
 NEVER_SECONDS: Final = 2.0**31 / 1000 - 1
-"""A worker without partitions asks for no messages, nor does one whose Kafka takes none; heartbeats show its life."""
+"""Longest time between polls: a worker without partitions, or whose Kafka accepts nothing, polls no messages.
+Heartbeats show that it lives.
+"""
 FILES_SECONDS: Final = 5.0
-"""Between two looks at the files of certificates and passwords."""
+"""Interval between checks of the certificate and password files."""
 GRACE_SECONDS: Final = 20.0
-"""Time for the batch that is folded at a stop; what is not acknowledged then is folded again."""
+"""Time for the running batch at a stop; messages that are not acknowledged then are folded again."""
 OF_NODES: Final = "Each node's log: evictions and their trend, pressure, image GC, NUMA skew, stalls, ends of pods"
 OF_CLUSTERS: Final = "Each cluster's log: scheduling, NUMA over all nodes, late joiners, what exists"
 log = structlog.get_logger(__name__)
 
 
 class Worker:
-    """One worker: `run` until a signal, or until something fails."""
+    """Runs one worker until a signal, or until something fails."""
 
     def __init__(
         self,
@@ -106,7 +108,7 @@ class Worker:
         self._app.on_partitions_revoked.connect(self._rest)
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Fold until `stop`, and return when what was folded is stored and acknowledged.
+        """Fold until `stop`, and return when everything folded is stored and acknowledged.
 
         Raises what a reducer raised, WorkerCrashed, Expelled, or KafkaUnusable where something did not end in time;
         nothing of the failed batch is acknowledged.
@@ -117,7 +119,7 @@ class Worker:
                     await self._run(stop)
             except TimeoutError as error:
                 what = f"take the last states within {GRACE_SECONDS:g} s" if stop.is_set() else "answer in time"
-                raise KafkaUnusable(f"Kafka did not {what}: what is not acknowledged is folded again") from error
+                raise KafkaUnusable(f"Kafka did not {what}: unacknowledged messages are folded again") from error
             finally:
                 await self._stop()
 
@@ -137,7 +139,7 @@ class Worker:
         return self._app
 
     async def _watched(self) -> None:
-        """Let Faust end with what fails."""
+        """End Faust when something fails."""
         try:
             await self._app.flow_control.acquire()  # the consumer has started
             await self._until(asyncio.Event())
@@ -186,7 +188,7 @@ class Worker:
         return sum((each.source_errors for each in self._folders.values()), Counter())
 
     def _lag(self) -> Values:
-        """In our partitions that something was folded from; an agent learns of a rebalance with its next batch."""
+        """Return the lag of partitions that were folded; an agent learns of a rebalance with its next batch."""
         lag: dict[tuple[str, ...], float] = {}
         assigned = self._app.consumer.assignment()
         for topic, agent in self._agents.items():
@@ -253,7 +255,7 @@ class Worker:
             log.warning("Faust did not stop in time")
 
     async def _rest(self, *_: object, **__: object) -> None:
-        """Before the partitions go to another worker."""
+        """Write states before the partitions go to another worker."""
         await asyncio.gather(*[agent.write_before_rebalance() for agent in self._agents.values()])
         for changelog in self._takeovers.changelogs.values():
             changelog.release()
@@ -334,7 +336,7 @@ def _app(
 
 
 def credentials(client_options: Options) -> faust.SASLCredentials | faust.SSLCredentials | None:
-    """The credentials of Faust's own clients: the same as aiokafka's with these options."""
+    """Return the credentials for Faust's own clients: the same as aiokafka's with these options."""
     protocol, context = client_options.get("security_protocol", "PLAINTEXT"), client_options.get("ssl_context")
     if protocol.startswith("SASL"):
         return faust.SASLCredentials(

@@ -26,7 +26,7 @@ _HEAD: Final = b"s"
 _PIECE: Final = b"t"
 _PROGRESS: Final = b"p"
 _NUMBER: Final = 8
-"""Bytes."""
+"""Bytes of a number in a key."""
 
 
 class Epoch(NamedTuple):
@@ -34,7 +34,7 @@ class Epoch(NamedTuple):
 
     generation: int
     writer: int
-    """At random, since a group that was deleted counts its generations from 1 again."""
+    """A random number, because a group that was deleted counts its generations from 1 again."""
 
 
 BEFORE_EPOCHS: Final = Epoch(0, 0)
@@ -77,7 +77,7 @@ encode_progress: Final = msgspec.msgpack.Encoder().encode
 
 
 class Last(NamedTuple):
-    """A message that a state has: none of the state is newer than `newest_ms`, by Kafka's time."""
+    """The last message that a state contains; none of its messages is newer than `newest_ms`, by Kafka's time."""
 
     newest_ms: int
     offset: int
@@ -104,7 +104,7 @@ class _Log:
         self.pieces: dict[Epoch, dict[int, bytes]] = {}
 
     def best(self) -> tuple[Epoch, _Read] | None:
-        """The furthest head whose pieces are all there."""
+        """Return the furthest head whose pieces are all present."""
         whole = [
             (epoch, head)
             for epoch, head in self.heads.items()
@@ -121,17 +121,17 @@ class _Log:
 
 
 class Changelog:
-    """The states of the partitions that a worker has, and whose records there are of them."""
+    """Holds the states of a worker's partitions, and which writers' records exist of them."""
 
     def __init__(self) -> None:
         self.owned: frozenset[int] = frozenset()
-        """Partitions of which all was read that others wrote."""
+        """Partitions whose records by other writers were all read."""
         self._logs: dict[bytes, _Log] = {}
         self._progress: dict[int, int] = {}
         self._progress_epochs: dict[int, set[Epoch]] = {}
 
     def apply(self, partition: int, key: bytes, value: bytes | None) -> None:
-        """Take up a record, as read or as written; None deletes it."""
+        """Apply a record that was read or written; a value of None deletes it."""
         epoch, log, piece = RecordKey.decode(key)
         if log is None:
             self._apply_progress(partition, epoch, value)
@@ -148,7 +148,7 @@ class Changelog:
                 found.heads[epoch] = head
 
     def get(self, log: bytes) -> Stored | None:
-        """The furthest state."""
+        """Return the furthest state of a log."""
         found = self._logs.get(log)
         best = None if found is None else found.best()
         if found is None or best is None:
@@ -171,18 +171,18 @@ class Changelog:
         ]
 
     def covered(self, partition: int) -> int | None:
-        """The offset before which everything is in a state; 0 if there is no state, None if none shows it."""
+        """Return the offset before which all messages are in a state; 0 without a state, None if unknown."""
         if partition in self._progress:
             return self._progress[partition]
         return None if self.logs(partition) else 0
 
     def last(self, partition: int) -> Last | None:
-        """The last message of the partition that a state has; None where none shows it."""
+        """Return the last message of the partition that a state contains; None if no state shows it."""
         best = (each.best() for each in self._logs.values() if each.partition == partition)
         return max((each[1].last for each in best if each is not None and each[1].last is not None), default=None)
 
     def superseded(self, log: bytes, by: Epoch) -> Iterator[bytes]:
-        """Keys of the records that an owner deletes once its own head of the log is acknowledged."""
+        """Yield the keys of records that an owner deletes once its own head of the log is acknowledged."""
         found = self._logs.get(log)
         if found is None:
             return
@@ -196,7 +196,7 @@ class Changelog:
                 yield from (RecordKey(epoch, log, each).encode() for each in sorted(unused))
 
     def records(self, log: bytes) -> list[bytes]:
-        """Keys of all that is known of a log: what its owner deletes once the log has no state any more."""
+        """Return the keys of all records of a log, which its owner deletes once the log has no state any more."""
         found = self._logs.get(log)
         if found is None:
             return []
@@ -223,7 +223,7 @@ class Changelog:
         return [key for key, each in self._logs.items() if each.partition == partition and each.best() is not None]
 
     def own(self, partitions: AbstractSet[int]) -> None:
-        """All of these was read, and no other process writes it; what other partitions have is forgotten."""
+        """Take ownership of partitions that were read completely, and forget all others."""
         self.owned = frozenset(partitions)
         self._logs = {key: each for key, each in self._logs.items() if each.partition in partitions}
         for gone in self._progress_epochs.keys() - partitions:
@@ -231,7 +231,7 @@ class Changelog:
             self._progress.pop(gone, None)
 
     def release(self) -> None:
-        """Others may write."""
+        """End the ownership: other processes may write."""
         self.owned = frozenset()
 
     def _delete(self, epoch: Epoch, log: bytes, piece: int | None) -> None:

@@ -1,4 +1,4 @@
-"""A log's state in a worker, and the data that shows which messages it already contains."""
+"""Defines a log's state in a worker, with the data that shows which messages it already contains."""
 
 from collections.abc import Mapping
 from typing import Final, NamedTuple, TypeAlias
@@ -11,11 +11,11 @@ from streams.fold.fold import LogState
 
 NOTHING_FOLDED: Final = -1
 PUBLISHERS: Final = 16
-"""Publishers that a log remembers; only living ones send anything again."""
+"""Publishers that a log remembers; only running ones repeat messages."""
 
 
 RANGES: Final = 32
-"""Ranges of one publisher. A gap appears if a message came late, or was too large for Kafka."""
+"""Ranges of numbers that a log remembers of one publisher. A late or too large message leaves a gap."""
 
 Ranges: TypeAlias = tuple[tuple[int, int], ...]
 """Numbers from the first to the last, both inclusive, in order."""
@@ -33,7 +33,7 @@ class Emission(NamedTuple):
 
     @classmethod
     def parse(cls, header: bytes) -> "Emission":
-        """Raises ValueError if `header` did not write it."""
+        """Decode a header. Raises ValueError for one that `header` did not write."""
         offset, number, origin = header.decode().split(" ", 2)
         return cls(origin, int64_of(offset), int64_of(number))
 
@@ -53,12 +53,12 @@ class Folded(NamedTuple):
     emitted: dict[str, tuple[int, int]]
     shift: int = 0
     newest_ms: int | None = None
-    """Kafka's time of the newest message that was folded; None in a state of before it was kept."""
+    """Kafka's time of the newest folded message; None in states of versions that did not store it."""
     sent: Mapping[str, Ranges] = {}
-    """Messages that arrived from each of the last PUBLISHERS publishers. A broken publisher sends some again."""
+    """Numbers that arrived from each of the last PUBLISHERS publishers. A broken publisher repeats some."""
 
     def placed(self, offset: int, timestamp_ms: int) -> tuple[int, int]:
-        """The state's offset of a message, and the shift from there on, by its offset and time in Kafka."""
+        """Return a message's offset in this state, and the shift from there on, by its Kafka offset and time."""
         ours = offset + self.shift
         if ours > self.offset or self.newest_ms is None or timestamp_ms <= self.newest_ms:
             return ours, self.shift
@@ -72,7 +72,7 @@ class Folded(NamedTuple):
         return any(first <= sent.number <= last for first, last in self.sent.get(sent.publisher, ()))
 
     def after(self, sent: Sent) -> "Folded":
-        """Advance by a message that is folded now."""
+        """Return this state advanced by a message."""
         publishers = dict(self.sent)
         arrived = _with(publishers.pop(sent.publisher, ()), sent.number)
         if len(publishers) >= PUBLISHERS:
@@ -82,7 +82,7 @@ class Folded(NamedTuple):
 
 
 def _with(ranges: Ranges, number: int) -> Ranges:
-    """The ranges with a number that is in none of them; of too many the oldest gap is forgotten."""
+    """Return the ranges with a new number added; beyond RANGES the oldest gap is forgotten."""
     if ranges and number == ranges[-1][1] + 1:
         return (*ranges[:-1], (ranges[-1][0], number))
     joined: list[tuple[int, int]] = []
@@ -97,21 +97,21 @@ def _with(ranges: Ranges, number: int) -> Ranges:
 
 
 class Head(msgspec.Struct, array_like=True):
-    """The record that makes a log's state. Versions that wrote a log as one record had the first six fields."""
+    """The main record of a log's state. Versions that wrote a log as one record had the first six fields."""
 
     offset: int
     log: bytes
     emitted: dict[str, tuple[int, int]] = {}
     shift: int = 0
     newest: float | None = None
-    """In seconds."""
+    """Seconds since 1970."""
     sent: dict[str, Ranges] = {}
     parts: dict[str, tuple[int, ...]] = {}
-    """The numbers of each part's pieces, which the same writer wrote in the same generation."""
+    """Numbers of each part's pieces, which the same writer wrote in the same generation."""
     number: int = 0
-    """Its own, of the same count: of one writer's heads the highest is the last."""
+    """The head's own number, from the same count: the highest of a writer's heads is its last."""
     minute: int = 0
-    """Minute of a log of which no reducer has a state."""
+    """Minute that a log without any reducer's state has reached."""
 
     @property
     def far(self) -> tuple[int, int, int]:

@@ -33,9 +33,9 @@ from streams.kafka.message import MessagesLost
 
 log = structlog.get_logger(__name__)
 JUDGE_SECONDS: Final = 15.0
-"""Time for Kafka to answer whether one partition has the same log, while a worker ends for another."""
+"""Time for Kafka to answer whether a partition still has the same log, while a worker ends because of another."""
 MORE_THAN_ANY: Final = 2**63 - 1
-"""An offset: Faust commits only what is behind the one that it committed last."""
+"""An offset behind all others: Faust commits only offsets behind the last committed one."""
 
 
 DELIVERY_AND_SUSPENSION: Final = 2
@@ -47,16 +47,16 @@ class WorkerCrashed(Exception):
 
 
 class App(faust.App):
-    """Faust's, which makes no folders for stores in memory.
+    """Faust's application, which makes no folders for stores in memory.
 
     https://github.com/faust-streaming/faust/blob/v0.15.3/faust/app/base.py
     """
 
     beside: AbstractAsyncContextManager[object] | None = None
-    """It runs beside the application when Faust's own command starts that."""
+    """Runs beside the application if Faust's own command starts it."""
 
     def _create_directories(self) -> None:
-        """None are needed."""
+        """Create none, because stores in memory need no folders."""
 
     async def on_start(self) -> None:
         """Start after everything that runs beside it."""
@@ -72,20 +72,20 @@ class App(faust.App):
 
 
 class ConsumerThread(driver.AIOKafkaConsumerThread):
-    """Faust's, whose membership of its group is known.
+    """Faust's thread, which reports its membership of the group.
 
     https://github.com/faust-streaming/faust/blob/v0.15.3/faust/transport/drivers/aiokafka.py
     """
 
     async def on_start(self) -> None:
-        """Observe the consumer that it makes."""
+        """Observe the membership of the consumer that the thread creates."""
         await super().on_start()
         membership = cast("Transport", self.transport).membership
         aiokafka_fixes.observe(self._ensure_consumer(), membership.confirm, membership.end)
 
 
 class Consumer(driver.Consumer):
-    """Faust's, which loses no message while a worker takes up its states, and hands them over at less cost."""
+    """Faust's consumer, which loses no message while a worker recovers its states, and delivers them at less cost."""
 
     def __init__(self, transport: TransportT, **more: object) -> None:
         super().__init__(transport, **more)
@@ -95,11 +95,11 @@ class Consumer(driver.Consumer):
         """Offset and Kafka's time of the last message of each partition."""
 
     def _new_consumer_thread(self) -> ConsumerThread:
-        """See there."""
+        """Create this module's ConsumerThread."""
         return ConsumerThread(self, loop=self.loop, beacon=self.beacon)
 
     def pause_partitions(self, tps: Iterable[TP]) -> None:
-        """See `resume_flow`. Emptying a full queue does not resume a partition that was paused since.
+        """Pause partitions, see `resume_flow`. Draining a full queue does not resume a partition paused since.
 
         Otherwise Faust fetches from it while states are read, and then empties the queues: the messages fetched
         meanwhile are lost, and later ones are folded.
@@ -111,11 +111,11 @@ class Consumer(driver.Consumer):
         super().pause_partitions(tps)
 
     def resume_partitions(self, tps: Iterable[TP]) -> None:
-        """See `resume_flow`."""
+        """Resume partitions, see `resume_flow`."""
         self._to_resume.update(tps)
 
     def resume_flow(self) -> None:
-        """Resume the partitions last of all, with the flow.
+        """Resume the partitions last, together with the flow.
 
         Faust resumes the streams' partitions, seeks them to what was committed and then empties the streams' queues:
         what was fetched in between is gone. It was found and cured where an app has no tables; ours has.
@@ -127,7 +127,7 @@ class Consumer(driver.Consumer):
         self._to_resume.clear()
 
     async def seek_to_committed(self) -> Mapping[TP, int]:
-        """Also to the beginning, where nothing was committed: what was fetched in a suspended flow is dropped.
+        """Seek to the committed offset, or to the beginning: messages fetched while suspended are dropped.
 
         https://github.com/faust-streaming/faust/issues/221
         """
@@ -164,7 +164,7 @@ class Consumer(driver.Consumer):
         return moved | dict.fromkeys(others, 0)
 
     async def verify_all_partitions_active(self) -> None:
-        """Look for no partition that stands still: `streams.kafka.retention` reports what is left unread.
+        """Do nothing about idle partitions: `streams.kafka.retention` reports unread messages.
 
         Faust asks for the position of a partition that aiokafka is just seeking, as after a broker's restart. That
         fails, and ends the worker.
@@ -180,7 +180,7 @@ class Consumer(driver.Consumer):
         """
         transport = cast("Transport", self.transport)
         if not await transport.is_hole(TopicPartition(tp.topic, tp.partition), offset_from, offset_to):
-            raise MessagesLost(f"{tp.topic}:{tp.partition}@{offset_to} came where {offset_from} was next")
+            raise MessagesLost(f"{tp.topic}:{tp.partition}@{offset_to} arrived, but {offset_from} was next")
         await super()._add_gap(tp, offset_from, offset_to - 1)
 
     async def _getmany(self, active_partitions: set[TP] | None, timeout: float) -> RecordMap:  # noqa: ASYNC109  # Faust's
@@ -196,7 +196,7 @@ class Consumer(driver.Consumer):
         return found
 
     async def _compare(self, tp: TP, messages: Sequence[ConsumerRecord[bytes, bytes]]) -> None:
-        """Raise MessagesLost, which ends the worker, where a new leader has another log than the one before.
+        """Raise MessagesLost, which ends the worker, if a new leader has another log than the previous one.
 
         aiokafka goes on at its offset (KIP-320), and what is before it in the new log would never be folded. The
         group's offset is given up first, so that the next worker reads the whole log. States know by time what they
@@ -213,13 +213,13 @@ class Consumer(driver.Consumer):
             ):  # the last may have come over the earlier connection and waited here
                 if not await transport.is_same(partition, offset, timestamp_ms):
                     await self._give_up(tp, min(offset, messages[0].offset), offset + 1)
-                    raise MessagesLost(f"{tp.topic}:{tp.partition}@{offset} is another message than before")
+                    raise MessagesLost(f"{tp.topic}:{tp.partition}@{offset} was replaced by another message")
         if connection is not None:
             self._connections[tp] = connection
         self._received[tp] = last
 
     async def _give_up(self, replaced: TP, first: int, end: int) -> None:
-        """Give up the offsets of logs that are, or may be, others: the next worker has nothing to compare."""
+        """Drop the offsets of logs that are, or may be, replaced, because the next worker cannot compare them."""
         transport = cast("Transport", self.transport)
         await self._commit_nothing(replaced)  # first: the worker can be killed while Kafka is asked about the others
         await transport.report_other_log(TopicPartition(*replaced), first, end)
@@ -240,7 +240,7 @@ class Consumer(driver.Consumer):
             )
 
     async def _is_same(self, partition: TopicPartition, offset: int, timestamp_ms: int) -> bool:
-        """False if Kafka does not answer: one that has no leader may become another log."""
+        """Return False if Kafka does not answer: a partition without a leader may get another log."""
         with suppress(TimeoutError):
             async with asyncio.timeout(JUDGE_SECONDS):
                 return await cast("Transport", self.transport).is_same(partition, offset, timestamp_ms)
@@ -249,7 +249,7 @@ class Consumer(driver.Consumer):
     async def wait_first(  # type: ignore[explicit-any]  # in mode's own alias
         self, *coros: WaitArgT, **more: Seconds
     ) -> WaitResults:
-        """Hand a message over without the four tasks that Faust makes for it, a third of what a message costs.
+        """Deliver a message without the four tasks that Faust makes for it, a third of the cost of a message.
 
         Faust waits for two only where it delivers: for that, or for the flow to be suspended. A suspended flow skips
         deliveries, and a full queue empties when the running batch ends.
@@ -265,7 +265,7 @@ class Consumer(driver.Consumer):
 
 
 class Transport(driver.Transport):
-    """Faust's, with this consumer. `start_of` chooses a start from the committed, first and last offset."""
+    """Faust's transport, with this consumer. `start_of` chooses a start from the committed, first and last offset."""
 
     Consumer = Consumer
     start_of: Callable[[str, int, int, int, int], int]
@@ -279,14 +279,14 @@ class Transport(driver.Transport):
 class _Metadata(NamedTuple):
     cluster: ClusterMetadata
     changelogs: Mapping[str, int]
-    """Their numbers of partitions."""
+    """Number of partitions by changelog."""
 
     def partitions_for_topic(self, topic: str) -> set[int]:
         return self.cluster.partitions_for_topic(topic) or set(range(self.changelogs.get(topic, 0)))
 
 
 class Assignor(PartitionAssignor):
-    """Faust's, which never leaves out a changelog that is so new that this worker's metadata does not have it.
+    """Faust's assignor, which also assigns a changelog that is too new for this worker's metadata.
 
     Kafka gives a worker that comes back under its own name the assignment that it had. A changelog that is not in it
     is not read: the worker would begin with empty states.
@@ -314,12 +314,12 @@ async def crash(app: faust.App) -> None:
 
 
 def changelog_of(table: CollectionT) -> str:
-    """The topic that a table's values are recovered from."""
+    """Return the topic from which a table's values are recovered."""
     return table.changelog_topic.get_topic_name()
 
 
 class Store(memory.Store[bytes, bytes]):
-    """Takes a table's records up into our own changelog, where the furthest of a log wins instead of the last.
+    """Applies a table's records to a `Changelog`, where the furthest state of a log wins instead of the last one.
 
     Others write them, and await that: `table[key] = value` does not show whether Kafka took it. Faust logs a failed
     write, commits all the same, and its producer was seen to hang.
@@ -334,20 +334,20 @@ class Store(memory.Store[bytes, bytes]):
     def apply_changelog_batch(
         self, batch: Iterable[EventT[bytes]], to_key: Callable[[object], object], to_value: Callable[[object], object]
     ) -> None:
-        """Both as they are in Kafka."""
+        """Apply a batch of records, with keys and values as in Kafka."""
         del to_key, to_value
         for event in batch:
             message = event.message
             self._changelog.apply(message.partition, message.key or b"", message.value)
 
     async def on_recovery_completed(self, active_tps: set[TP], standby_tps: set[TP]) -> None:
-        """All is read; what this worker has no more is forgotten."""
+        """Take ownership of the recovered partitions, and forget those that this worker lost."""
         del standby_tps
         self._changelog.own({tp.partition for tp in active_tps})
 
 
 def table(app: faust.App, name: str, source: Topic, changelog: Changelog) -> CollectionT:
-    """A table with a state for each log of a topic, whose records are recovered into `changelog`."""
+    """Return a table with a state for each log of a topic, whose records are recovered into `changelog`."""
     what = f"State of every reducer and alert, for each log in {source.name}"
     found = app.Table(name, key_type=bytes, value_type=bytes, partitions=source.partitions, help=what)
     cast("faust.Table[bytes, bytes]", found)._data = Store(changelog, found)

@@ -1,4 +1,4 @@
-"""Missing messages and holes left by retention: in the log, as a metric, by /readyz, and in `source_errors`."""
+"""Finds missing messages, and reports them in the log, as a metric, on /readyz and in `source_errors`."""
 
 import asyncio
 import time
@@ -27,7 +27,7 @@ from streams.kafka.takeover import Gap, start
 SHOWN_SECONDS: Final = 600.0
 """Time for which /readyz shows a gap as a reason."""
 MOST_REPORTED: Final = 10_000
-"""Gaps that are not reported again, the last found. A reader that stays behind retention always finds new ones."""
+"""Gaps that are remembered, the last found: a reader that stays behind retention always finds new ones."""
 log = structlog.get_logger(__name__)
 
 
@@ -49,7 +49,7 @@ class Reported(Protocol):
 
 
 class Gaps:
-    """The gaps that a process has found, with the clusters that they may concern."""
+    """Collects the gaps that a process has found, with the clusters that they may concern."""
 
     def __init__(self) -> None:
         self.counts: Counter[tuple[str, ...]] = Counter()
@@ -59,7 +59,7 @@ class Gaps:
         self._found: asyncio.Queue[tuple[Reported, list[str]]] = asyncio.Queue()
 
     def add(self, gap: Gap, clusters: Iterable[str] = ()) -> None:
-        """Report it at once, except its rows, which `publish` makes; without a cluster where none is known. Until
+        """Report a gap at once, except its rows, which `publish` makes; `clusters` is empty if none is known. Until
         something behind it is committed it is found repeatedly, and reported once.
         """
         known = gap in self._reported
@@ -75,7 +75,7 @@ class Gaps:
         self.publish_soon(gap, clusters)
 
     def publish_soon(self, found: Reported, clusters: Iterable[str]) -> None:
-        """Its rows alone, which `publish` makes."""
+        """Queue only the rows of a report, which `publish` makes."""
         self._found.put_nowait((found, sorted(set(clusters)) or [""]))
 
     def why_not(self) -> Iterator[str]:
@@ -93,7 +93,7 @@ class Gaps:
         self._found.task_done()
 
     async def published(self) -> None:
-        """Return when Kafka has the rows of all that was found; `publish` runs meanwhile."""
+        """Return when Kafka has the rows of all gaps so far; `publish` runs meanwhile."""
         await self._found.join()
 
     async def publish(self, publisher: Publisher, topics: Topics) -> None:
@@ -112,7 +112,7 @@ class Gaps:
 
 
 class Takeovers:
-    """Starting offsets of a worker's partitions, from the recovered states."""
+    """Chooses the starting offsets of a worker's partitions from the recovered states."""
 
     def __init__(self) -> None:
         self.gaps = Gaps()
@@ -120,7 +120,7 @@ class Takeovers:
         """Changelogs by source topic."""
 
     def start_of(self, topic: str, partition: int, committed: int, earliest: int, end: int) -> int:
-        """The offset to read from; as committed, while the states are not there."""
+        """Return the offset to read from; the committed one until the states are recovered."""
         changelog = self.changelogs[topic]
         if partition not in changelog.owned:
             return committed
@@ -151,7 +151,7 @@ class Takeovers:
         return others
 
     async def report_other_log(self, partition: TopicPartition, first: int, end: int) -> None:
-        """Return when Kafka has the row of what was folded from a log that is another now."""
+        """Return when Kafka has the row about messages that were folded from a log which was replaced since."""
         self.gaps.add(Gap("replaced", *partition, first, end), self.clusters(partition))
         with suppress(TimeoutError):
             await asyncio.wait_for(self.gaps.published(), LOOK_SECONDS)
@@ -166,14 +166,14 @@ POLL_MS: Final = 100
 
 
 class Holes:
-    """Looks with a consumer of its own whether messages are missing in the topic, or were only passed over here."""
+    """Checks with its own consumer whether messages are missing in the topic, or were only skipped by the worker."""
 
     def __init__(self, options: aiokafka_fixes.Options, takeovers: Takeovers) -> None:
-        """`options` are the clients'; what was deleted is a gap of `takeovers`."""
+        """`options` are the clients'; deleted messages become a gap of `takeovers`."""
         self._options = options
         self._takeovers = takeovers
         self._known: dict[TopicPartition, tuple[int, int]] = {}
-        """The last of each partition."""
+        """The last hole of each partition."""
 
     async def has(self, partition: TopicPartition, first: int, end: int) -> bool:
         """Tell whether the topic has no message from `first` up to but not including `end`; False if Kafka does not
@@ -199,7 +199,7 @@ class Holes:
         return True
 
     async def is_same(self, partition: TopicPartition, offset: int, timestamp_ms: int) -> bool:
-        """Tell whether the topic still has the message that was there. Kafka is asked until it answers."""
+        """Tell whether the topic still has the same message at an offset. Kafka is asked until it answers."""
         backoff = Backoff(SYSTEM)
         while True:
             try:
@@ -236,7 +236,7 @@ class Holes:
         return found
 
     async def _has(self, partition: TopicPartition, offset: int, timestamp_ms: int) -> bool:
-        """Tell whether a message of that time is there, or was deleted by retention: nothing contradicts it then."""
+        """Tell whether the offset has a message of that time, or was deleted by retention."""
         async with aiokafka_fixes.started(self._client()) as consumer:
             consumer.assign([partition])
             if offset < (await consumer.beginning_offsets([partition]))[partition]:
@@ -246,7 +246,7 @@ class Holes:
             return await _stored_ms(consumer, partition, offset) == timestamp_ms
 
     async def _look(self, partition: TopicPartition, first: int) -> tuple[int, int]:
-        """The topic's first offset, and that of the first message from `first` on."""
+        """Return the topic's first offset, and the offset of the first message from `first` on."""
         async with aiokafka_fixes.started(self._client()) as consumer:
             consumer.assign([partition])
             earliest = (await consumer.beginning_offsets([partition]))[partition]
@@ -262,14 +262,14 @@ class Holes:
         )
 
     async def _is_compacted(self, topic: str) -> bool:
-        """Also where Kafka does not show it."""
+        """Tell whether a topic is compacted; True if Kafka does not show it."""
         async with aiokafka_fixes.started(AIOKafkaAdminClient(**self._options)) as admin:
             settings = (await settings_of(admin, [topic])).get(topic, {})
         return settings.get("cleanup.policy") != "delete"
 
 
 async def _stored_ms(consumer: AIOKafkaConsumer, partition: TopicPartition, offset: int) -> int | None:
-    """Return Kafka's time of the message there. None if there is none: nothing may follow a transaction's marker."""
+    """Return Kafka's time of the message at an offset; None without one: a transaction's marker may end the log."""
     consumer.seek(partition, offset)
     while await consumer.position(partition) <= offset:
         received = await consumer.getmany(partition, timeout_ms=POLL_MS, max_records=1)

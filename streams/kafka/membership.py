@@ -1,4 +1,4 @@
-"""Tells whether this worker is still a member of its group.
+"""Tells whether this worker is surely still a member of its group.
 
 A former member's messages would come after its successor's, and the last row or alert of a key counts. So a worker
 sends nothing once its session may be over, until the group has confirmed its membership. It ends if the group has
@@ -12,16 +12,16 @@ from common.clock import SYSTEM, Clock, Instant
 from common.errors import KafkaUnusable
 
 SURE: Final = 0.8
-"""Part of a session in which an answer holds: what is sent at its end arrives before the session ends."""
+"""Part of a session for which an answer is valid: a message sent at its end arrives before the session ends."""
 POLL_SECONDS: Final = 0.05
 
 
 class Expelled(KafkaUnusable):
-    """Another has the partitions."""
+    """Another worker has the partitions."""
 
 
 class Membership:
-    """The group's answers about this member, which another thread delivers."""
+    """Tracks the group's answers about this member, which another thread delivers."""
 
     def __init__(self, session_seconds: float, clock: Clock = SYSTEM) -> None:
         self._sure_seconds = session_seconds * SURE
@@ -29,11 +29,11 @@ class Membership:
         self._confirmed: Instant | None = None
         self._is_over = False
         self._loop: asyncio.AbstractEventLoop | None = None
-        """The one in which `ending` waits."""
+        """The loop in which `ending` waits."""
         self._over = asyncio.Event()
 
     def confirm(self, asked_at: Instant) -> None:
-        """The group has answered that this is a member."""
+        """Record that the group has answered that this is a member."""
         self._confirmed = asked_at
 
     def end(self) -> None:
@@ -43,17 +43,17 @@ class Membership:
 
     @property
     def in_doubt(self) -> bool:
-        """Another may have the partitions."""
+        """True if another worker may have the partitions."""
         confirmed = self._confirmed
         return self._is_over or confirmed is None or self._clock.seconds_since(confirmed) > self._sure_seconds
 
     async def assured(self) -> None:
-        """Return when no other can have the partitions: never once it is over."""
+        """Return once no other worker can have the partitions; never after the membership ended."""
         while self.in_doubt:
             await self._clock.sleep(POLL_SECONDS)
 
     async def ending(self) -> None:
-        """Raise Expelled once it is over."""
+        """Raise Expelled once the membership ends."""
         self._loop = asyncio.get_running_loop()
         if not self._is_over:
             await self._over.wait()

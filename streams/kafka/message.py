@@ -1,4 +1,4 @@
-"""A message of Kafka, independent of the client that received it."""
+"""Defines a Kafka message, independent of the client that received it."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -12,13 +12,13 @@ Headers = Sequence[tuple[str, bytes]]
 
 
 class Message(NamedTuple):
-    """A message of Kafka as the Faust worker and the aiokafka consumers read it; a null key or value is empty."""
+    """A Kafka message, as the Faust worker and the aiokafka consumers read it; a null key or value is empty."""
 
     topic: str
     partition: int
     offset: int
     timestamp_ms: int
-    """Kafka's time: since 1970, as its producer or the broker set it."""
+    """Milliseconds since 1970, set by the broker or the producer."""
     key: bytes
     value: bytes
     headers: Headers
@@ -35,7 +35,7 @@ class Message(NamedTuple):
 
 
 class MessagesLost(Exception):
-    """Messages are missing, or others than before. The worker stops: states record only their last offset."""
+    """Messages are missing or were replaced. The worker stops, because states record only their last offset."""
 
 
 class FaustMessage(Protocol):
@@ -45,7 +45,7 @@ class FaustMessage(Protocol):
     partition: int
     offset: int
     timestamp: float
-    """In seconds."""
+    """Kafka's time in seconds since 1970."""
     value: bytes | None
     headers: Headers | None
     generation_id: int | None

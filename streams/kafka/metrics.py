@@ -1,4 +1,4 @@
-"""Metrics of workers and landers. Labels are of bounded vocabularies."""
+"""Defines the metrics of workers and landers. All label values are from bounded sets."""
 
 from typing import Final
 

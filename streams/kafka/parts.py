@@ -30,11 +30,11 @@ Entries: TypeAlias = list[tuple[int, str, object]]
 
 
 class Field(NamedTuple):
-    """A field that can be split, by its names from the state on."""
+    """A field of a state that can be split, with the path to it."""
 
     path: tuple[str, ...]
     name: str
-    """Its path by the names that are stored, which stay if a field is renamed."""
+    """Its path by stored names, which stay the same if a field is renamed."""
     decode: Callable[[bytes], Entries]
 
     def of(self, state: msgspec.Struct) -> dict[str, object]:
@@ -46,14 +46,14 @@ class Field(NamedTuple):
 
 
 class Buckets:
-    """A mapping as it was last written. Entries are numbered in the mapping's order, which reducers rely on."""
+    """Remembers a mapping as last written. Entries are numbered in the mapping's order, on which reducers rely."""
 
     def __init__(self, entries: int) -> None:
         self.count = 1
         while self.count < MAX_BUCKETS and self.count * BUCKET_ENTRIES < entries:
             self.count *= 2
         self._places: dict[str, tuple[int, int]] = {}
-        """Number and bucket."""
+        """Number and bucket of each key."""
         self._written: dict[str, object] = {}
         self._next = 0
 
@@ -63,7 +63,7 @@ class Buckets:
         return not too_many and each >= BUCKET_ENTRIES / UNEVEN
 
     def changed(self, now: dict[str, object]) -> dict[int, Entries]:
-        """The entries of each bucket that is not as it was written. A value is the same if it is the same object."""
+        """Return the entries of each bucket that changed since it was written. Values are compared by identity."""
         if now is self._written:
             return {}
         places, before = self._places, self._written
@@ -106,14 +106,14 @@ def _replaced(state: msgspec.Struct, path: tuple[str, ...], value: dict[str, obj
 PIECE_BYTES: Final = 512 * 1024
 """Size of a piece. A compressed body that is larger is written in pieces, and is not in the head."""
 LARGE_BYTES: Final = 64 * 1024
-"""An entry of more comes of an object that somebody filled."""
+"""Size above which an entry counts as that of an abnormally large object."""
 _BODY: Final = ""
 _ZSTD: Final = b"\x28\xb5\x2f\xfd"
-"""The beginning of what is compressed; msgpack of a log begins otherwise."""
+"""Start of compressed data; a log in msgpack starts with other bytes."""
 
 
 class Stored(NamedTuple):
-    """A log as it was read: its head, and the pieces that this refers to."""
+    """A log as it was read: its head, and the pieces to which the head refers."""
 
     head: bytes
     pieces: Mapping[int, bytes] = {}
@@ -125,7 +125,7 @@ class Written(NamedTuple):
     head: bytes
     pieces: Mapping[int, bytes]
     size: int
-    """Stored bytes of the whole log."""
+    """Stored size of the whole log in bytes."""
 
 
 class _Body(msgspec.Struct, array_like=True):
@@ -134,12 +134,12 @@ class _Body(msgspec.Struct, array_like=True):
 
 
 class Layout:
-    """The records of a log's last written state, in one epoch of its writer; a new epoch writes all of it."""
+    """Tracks the records of a log's last written state, in one epoch of its writer; a new epoch writes everything."""
 
     def __init__(self) -> None:
         self.mappings: dict[str, Buckets] = {}
         self.parts: dict[str, tuple[int, ...]] = {}
-        """The numbers of each part's pieces."""
+        """Numbers of each part's pieces."""
         self.sizes: dict[str, int] = {}
 
     def drop(self, mapping: str) -> None:
@@ -153,7 +153,7 @@ class Layout:
 
 
 class PartsCodec:
-    """Encodes states for one writer. A reducer's state of another version is dropped, never misread."""
+    """Encodes states for one writer. A reducer's state of another version is dropped and not misread."""
 
     def __init__(self, reducers: Sequence[AnyReducer]) -> None:
         self._states = StateCodec(reducers)
@@ -164,7 +164,7 @@ class PartsCodec:
         self._numbers = count(1)
 
     def encode(self, folded: Folded, layout: Layout) -> Written:
-        """Encode the changes since `layout`, and update `layout` as if they were written."""
+        """Encode the changes since `layout`, and update `layout` as if these were written."""
         pieces: dict[int, bytes] = {}
         states = {name: self._without_split(name, state, layout, pieces) for name, state in folded.log.states.items()}
         for gone in [each for each in layout.mappings if each.partition("/")[0] not in states]:
@@ -192,7 +192,7 @@ class PartsCodec:
         return Written(encoded, pieces, len(encoded) + sum(layout.sizes.values()))
 
     def decode(self, stored: Stored | None) -> Folded:
-        """The state of a log; of one that was never seen where there is none."""
+        """Return the state of a log, or an initial one if nothing is stored."""
         if stored is None:
             return Folded(NOTHING_FOLDED, LogState(), {})
         head = self._head(stored.head)
@@ -249,7 +249,7 @@ class PartsCodec:
     def _without_split(
         self, name: str, state: msgspec.Struct, layout: Layout, pieces: dict[int, bytes]
     ) -> msgspec.Struct:
-        """The state without what its buckets hold; those that changed are among the pieces."""
+        """Return the state without entries that are in buckets; add the changed buckets to the pieces."""
         for mapping in self._mappings.get(name, ()):
             now = mapping.of(state)
             label = f"{name}/{mapping.name}"

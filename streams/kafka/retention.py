@@ -1,4 +1,4 @@
-"""Unread messages that Kafka's retention is about to delete, reported while there is time (delivery.md#gaps)."""
+"""Reports unread messages that Kafka's retention is about to delete, while there is time (delivery.md#gaps)."""
 
 import asyncio
 from collections import deque
@@ -23,12 +23,12 @@ from streams.kafka.gaps import Gaps
 NEAR: Final = 0.75
 """Share of the retention above which unread messages are reported."""
 PACE_SECONDS: Final = 600.0
-"""Over which it is measured how much nearer the deletion comes to what is unread."""
+"""Period over which the pace is measured: how fast deletion approaches the unread messages."""
 AHEAD_SECONDS: Final = 86_400.0
 """A deletion sooner than this at the current pace is reported, even for young messages."""
 CHECK_SECONDS: Final = 60.0
 REPORT_SECONDS: Final = 600.0
-"""Between two reports of one partition."""
+"""Interval between two reports of one partition."""
 _HOUR_MS: Final = 3_600_000
 log = structlog.get_logger(__name__)
 
@@ -50,14 +50,14 @@ class Unread(NamedTuple):
     earliest: int
     """The partition's first offset."""
     kept: int
-    """The first offset that is younger than the retention; `end` where none is."""
+    """The first offset that is younger than the retention; `end` if none is."""
     recent: int
-    """The first offset that is not NEAR; `end` where all is."""
+    """The first offset whose age is below NEAR; `end` if none is."""
     fresh: int
-    """The first offset that is younger than PACE_SECONDS; `end` where none is."""
+    """The first offset that is younger than PACE_SECONDS; `end` if none is."""
     limits: Limits
     lost_in_seconds: float | None = None
-    """When the first will be deleted, at the pace of late; None if it is read before, or there is no pace yet."""
+    """When the first message will be deleted, at the recent pace; None if read before, or without a pace."""
     kind: str = "behind"
     problem: Problem = "behind"
 
@@ -102,8 +102,8 @@ class Pace:
         self._seen: deque[tuple[float, Unread]] = deque()
 
     def add(self, now_seconds: float, unread: Unread) -> Unread:
-        """Return `unread` with when its first message will be lost. One read within PACE_SECONDS is not a lag."""
-        if self._seen and unread.end < self._seen[-1][1].end:  # the topic was made anew
+        """Return `unread` with the time of its first loss. Messages read within PACE_SECONDS are not a lag."""
+        if self._seen and unread.end < self._seen[-1][1].end:  # the topic was recreated
             self._seen.clear()
         self._seen.append((now_seconds, unread))
         while len(self._seen) > 1 and now_seconds - self._seen[1][0] >= PACE_SECONDS:
@@ -123,7 +123,7 @@ class Pace:
 
 
 class RetentionWatch:
-    """Looks, once a minute, at the partitions that a process reads."""
+    """Checks the partitions that a process reads once a minute."""
 
     def __init__(
         self,
@@ -134,7 +134,7 @@ class RetentionWatch:
         clusters: Callable[[TopicPartition], Iterable[str]] = lambda _: (),
         clock: Clock = SYSTEM,
     ) -> None:
-        """`options` are the clients'; what is found is reported to `gaps`, of the `clusters` that it concerns."""
+        """`options` are the clients'. Findings are reported to `gaps`, for the `clusters` that they concern."""
         self._group = group
         self._options = options
         self._own = own
@@ -146,7 +146,7 @@ class RetentionWatch:
         self._paces: dict[TopicPartition, Pace] = {}
 
     def figure(self) -> Values:
-        """Partitions by topic; 0 if none is near."""
+        """Return the number of partitions that are near deletion, by topic."""
         counts: dict[tuple[str, ...], float] = {(each.topic,): 0.0 for each in self._own()}
         for each in self._near:
             counts[(each.topic,)] = counts.get((each.topic,), 0.0) + 1
@@ -157,7 +157,7 @@ class RetentionWatch:
             yield f"{each.resource}: {each.error}"
 
     async def run(self) -> None:
-        """Watch until cancelled. If Kafka does not answer, it is asked again in the next minute."""
+        """Check until cancelled. If Kafka does not answer, the next check is a minute later."""
         while True:
             while not self._own():
                 self._near = ()
@@ -169,7 +169,7 @@ class RetentionWatch:
             await self._clock.sleep(CHECK_SECONDS)
 
     async def once(self) -> None:
-        """Raises KafkaError."""
+        """Check all partitions; raises KafkaError."""
         own = list(self._own())
         self._paces = {each: self._paces.get(each) or Pace() for each in own}
         unread = await self._unread(own)
@@ -215,14 +215,14 @@ class RetentionWatch:
     async def _younger(
         self, consumer: AIOKafkaConsumer, ages_ms: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]
     ) -> Mapping[TopicPartition, int]:
-        """The first offset that is younger, of each partition; its end where none is."""
+        """Return the first younger offset of each partition; its end if none is."""
         now_ms = int(self._clock.now().timestamp() * 1000)
         found = await consumer.offsets_for_times({each: now_ms - age for each, age in ages_ms.items()})
         return {each: at.offset if (at := found.get(each)) is not None else ends[each] for each in ages_ms}
 
 
 async def _limits(admin: AIOKafkaAdminClient, topics: Collection[str]) -> dict[str, Limits]:
-    """None, where Kafka does not show the settings."""
+    """Return the limits by topic; none if Kafka does not show the settings."""
     found = await settings_of(admin, topics)
     return {
         topic: Limits(int(settings.get("retention.ms", -1)), int(settings.get("retention.bytes", -1)))

@@ -1,4 +1,4 @@
-"""Settings with which work and land use Kafka."""
+"""Defines the settings of work and land."""
 
 from typing import Annotated
 
@@ -12,7 +12,7 @@ def _known(table: str) -> str:
     from streams.kafka.messages.flat import FLAT_TABLES  # noqa: PLC0415 - a start without flat tables needs none of it
 
     if table not in FLAT_TABLES:
-        raise ValueError(f"there is no such table; known are {', '.join(sorted(FLAT_TABLES))}")
+        raise ValueError(f"unknown table; known tables: {', '.join(sorted(FLAT_TABLES))}")
     return table
 
 
@@ -39,7 +39,7 @@ class WorkSettings(Section):
 
 
 class LandSettings(Section):
-    """Landing: the first of these limits that is reached stores the waiting messages of a topic."""
+    """Settings of landing. The first limit that is reached stores the waiting messages of a topic."""
 
     instance: str | None = None
     """Name in the group, like a worker's."""

@@ -33,7 +33,7 @@ from streams.kafka.parts import Layout, PartsCodec, Written
 
 MAX_CACHED_LOGS: Final = 10_000
 IDLE_SECONDS: Final = 900.0
-"""A log unchanged for so long is kept as stored, a tenth of what is decoded; a living node's changes in 5 minutes."""
+"""A log unchanged for so long is kept encoded, in a tenth of the memory; a live node's changes in 5 minutes."""
 MAX_LOG_BYTES: Final = 64 * 1024 * 1024
 """Compressed bytes of a log's stored state. Beyond them the oldest entries of mappings in buckets are left out; a
 state without such a mapping is written whole.
@@ -43,7 +43,7 @@ log = structlog.get_logger(__name__)
 
 class StateKey(NamedTuple):
     partition: int
-    """Partition of the source topic, and therefore of the changelog."""
+    """Partition of the source topic, and so of the changelog."""
     key: bytes
 
 
@@ -53,13 +53,13 @@ class Ownership(NamedTuple):
     generation: int
     """Generation of the group."""
     is_ours: Callable[[], bool]
-    """False if the partitions went to another worker meanwhile, as far as we know."""
+    """Returns False if the partitions are known to have gone to another worker."""
     following: Mapping[int, int]
     """The offset after the last folded message of each partition."""
 
 
 class LeftOut(NamedTuple):
-    """Entries of a state that had no room."""
+    """Entries that were dropped from a state over its size limit."""
 
     log: StateKey
     mapping: str
@@ -74,7 +74,7 @@ class _Record(NamedTuple):
 
 
 class _Cached(NamedTuple):
-    """A state that was read or written, to save decoding it, and how it was written."""
+    """A decoded state, with the layout in which it was written."""
 
     head: bytes
     folded: Folded
@@ -82,11 +82,11 @@ class _Cached(NamedTuple):
     epoch: Epoch | None
     """Epoch of the layout."""
     changed_at: float
-    """Seconds of the monotonic clock."""
+    """Time of the last change, by the monotonic clock."""
 
 
 class LogStates:
-    """States of one topic's logs, as `changelog` read them; `write` sends what `keep` collected, when it is due."""
+    """Holds the states of one topic's logs, as `changelog` read them; `write` sends what `keep` collected."""
 
     def __init__(
         self,
@@ -114,10 +114,10 @@ class LogStates:
         self.written_bytes = 0
         """Bytes of record values that were sent, without keys."""
         self.left_out = 0
-        """Entries, so far."""
+        """Number of dropped entries so far."""
 
     def read(self, log: StateKey) -> Folded:
-        """The state with all that was folded, written or not."""
+        """Return a log's state with everything folded, written or not."""
         folded = self._unwritten.get(log)
         if folded is not None:
             return folded
@@ -138,7 +138,7 @@ class LogStates:
             self._unwritten[log] = after
 
     def abandon(self) -> None:
-        """Go back to what the changelog has."""
+        """Drop the states that are not written, and return to those of the changelog."""
         self._unwritten.clear()
 
     async def write(self, ownership: Ownership, report: Callable[[LeftOut], Awaitable[None]]) -> bool:

@@ -61,7 +61,7 @@ class Gap(NamedTuple):
 
 
 class Start(NamedTuple):
-    """The offset from which a partition is read, and what that leaves out or repeats."""
+    """The offset from which a partition is read, and the gaps that this leaves."""
 
     offset: int
     gaps: tuple[Gap, ...]

@@ -1,4 +1,4 @@
-"""Batches of messages into states: fold, publish what was concluded, keep the states, in that order.
+"""Folds batches of messages into states: fold, publish the conclusions, keep the states, in that order.
 
 The states are written when that is due, and only what they cover is acknowledged. A record whose offset the state has
 seen is skipped; what was published for it before a crash is published again with the same natural keys.
@@ -36,7 +36,7 @@ from streams.kafka.messages.flat import flat_headers, flat_rows, flat_samples
 from streams.kafka.states import LeftOut, LogStates, Ownership, StateKey
 
 MAX_ROWS: Final = 500
-"""Headers that a message of findings gets at once."""
+"""Most rows of one part of findings; a merged message has fewer than twice as many."""
 
 
 class MessageRows(NamedTuple):
@@ -48,7 +48,7 @@ class MessageRows(NamedTuple):
 
 
 class Outbox:
-    """Hands over what a batch publishes; its states are stored only after `acknowledged`."""
+    """Publishes the conclusions of a batch, whose states are stored only after `acknowledged`."""
 
     def __init__(self, publisher: Publisher, topics: Topics) -> None:
         self._publisher = publisher
@@ -56,7 +56,7 @@ class Outbox:
         self._handed_over: list[asyncio.Future[None]] = []
 
     async def acknowledged(self) -> None:
-        """Return when Kafka has all of it."""
+        """Return when Kafka has everything that was handed over."""
         for each in self._handed_over:  # most are done when the first is: gathering would wake up for each
             await each
 
@@ -83,13 +83,13 @@ class Outbox:
         self._handed_over.append(sent)
 
     async def withdraw(self, alert: Withdrawal) -> None:
-        """Kafka forgets it some time after this, and what was sent of it before."""
+        """Publish a tombstone, so that Kafka drops the alert and its earlier messages later."""
         self._handed_over.append(
             await self._publisher.send(self._topics.alerts.name, alert.fingerprint.encode(), None)
         )
 
     async def record(self, record: Record, emission: Emission) -> None:
-        """Onto the log that it belongs to."""
+        """Publish a record to the log that it belongs to."""
         identity = f"{emission.origin}@{emission.offset}#{emission.number}"
         sent = await self._publisher.send(
             self._topics.of(record).name,
@@ -100,7 +100,7 @@ class Outbox:
         self._handed_over.append(sent)
 
     async def dead_letter(self, letter: Buried, emission: Emission, *, counted: bool = True) -> None:
-        """And a record of it, for the analytics, where it is `counted`."""
+        """Publish a dead letter and, if it is `counted`, a record of it for the analytics."""
         self._handed_over.append(await bury(self._publisher, self._topics, letter))
         if counted and (record := letter.record()) is not None:
             await self.record(record, emission)
@@ -160,17 +160,17 @@ class LogFolder:
         self._skipped = frozenset(skipped)
         self._flat = frozenset(flat)
         self._in_a_row: Counter[bytes] = Counter()
-        """Bad messages in a row, by log."""
+        """Number of consecutive bad messages by log."""
         self.left_out = 0
-        """Messages of floods that are in no dead letter."""
+        """Number of messages of floods that are in no dead letter."""
         self.dead_letters: Counter[tuple[str, ...]] = Counter()
-        """Dead letters by error type."""
+        """Number of dead letters by error type."""
         self.source_errors: Counter[tuple[str, ...]] = Counter()
-        """Rows by kind and resource; resources that are not of the capture format together."""
+        """Number of rows by kind and resource; resources outside the capture format count together."""
         self._figures = figures or Figures()
 
     async def fold(self, messages: Sequence[Message], ownership: Ownership) -> bool:
-        """Fold a batch; returns when Kafka has all that was concluded. The states are kept for `write`.
+        """Fold a batch, and return when Kafka has all conclusions. The states are kept for `write`.
 
         False if the partitions went to another worker meanwhile: no state is kept, and it folds them again.
         Raises MemoryError and OSError from a reducer, after a log line that names the message.
@@ -192,7 +192,7 @@ class LogFolder:
         return True
 
     async def write(self, ownership: Ownership) -> bool:
-        """Return when Kafka has the states that were kept: what was folded can be acknowledged. False as there."""
+        """Return when Kafka has the kept states: their messages can be acknowledged. False like `LogStates.write`."""
         began = time.perf_counter()
         if not await self._states.write(ownership, self._report):
             return False
@@ -200,7 +200,7 @@ class LogFolder:
         return True
 
     def abandon(self) -> None:
-        """Forget what was folded and not written; the next owner of the partition folds it again."""
+        """Drop the states that are not written; the next owner of the partition folds their messages again."""
         self._states.abandon()
 
     async def _report(self, left_out: LeftOut) -> None:
@@ -301,7 +301,7 @@ class LogFolder:
             log.warning("a record makes no sense", kind=kind, at=at, reason=reason)
 
     async def _bury(self, key: bytes, letter: Buried, emission: Emission, outbox: Outbox) -> None:
-        """A flood of one log ends no worker and fills no topic."""
+        """Publish a dead letter, unless it belongs to a flood, which must not fill the topic."""
         if len(self._in_a_row) >= MAX_FLOODS:
             self._in_a_row.clear()
         self._in_a_row[key] += 1

@@ -19,7 +19,7 @@ from common.clock import SYSTEM
 from components.captures import CLUSTER, Json, node, observed, pod
 from contract.given import dead_letter, records_of
 from contract.test_order import identity
-from ingest.apiserver.changes import Changes, Seen
+from ingest.apiserver.changes import Changes, Step
 from ingest.live.run import WATCH_SILENCE_SECONDS, Live
 from ingest.live.settings import LiveSettings
 from ingest.model.observation import Observation, Observed, Position
@@ -95,7 +95,7 @@ class Sources:
             if act == "gap":
                 await self._follow(watch, [watch.changes.gap(f"gap: {stream}", watch.complete_at)])
             if not watch.listed:
-                await self._follow(watch, [watch.changes.anew(began)])
+                await self._follow(watch, [watch.changes.began(began)])
             watch.listed, watch.complete_at = True, began
         elif act == "broken":
             watch.complete_at = None
@@ -105,11 +105,11 @@ class Sources:
             at = f"{self.now:%H:%M:%S.%f}"
             (seen,) = observed([_object(act, at, name)])
             owner = self._live._watches[seen.observation.resource]
-            await self._follow(owner, [Seen(owner.resource.name, "", seen.observation)])
+            await self._follow(owner, [Step(owner.resource.name, "", seen.observation)])
         self._live._freshness.saw(stream, self.now)
 
-    async def _follow(self, watch: Any, steps: Sequence[Seen]) -> None:
-        async def follow() -> AsyncIterator[Seen]:
+    async def _follow(self, watch: Any, steps: Sequence[Step]) -> None:
+        async def follow() -> AsyncIterator[Step]:
             for step in steps:
                 yield step
 
@@ -155,7 +155,7 @@ def folded(observations: Sequence[Observation]) -> dict[tuple[Any, ...], Row]:
         max_size=30,
     )
 )
-def test_a_replay_by_time_gives_the_rows_of_the_order_in_which_the_sources_emit(
+def test_replay_in_time_order_gives_the_same_rows_as_emission_order(
     acts: list[tuple[str, str, float]],
 ) -> None:
     sources = Sources()

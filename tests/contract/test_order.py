@@ -39,7 +39,7 @@ class Sent(NamedTuple):
     record: Record
 
 
-def test_every_capture_gives_the_same_rows_in_whatever_order_its_nodes_are_folded() -> None:
+def test_every_capture_gives_the_same_rows_in_any_order_of_nodes() -> None:
     chance = random.Random(1)  # noqa: S311  # only orders
     with_several = 0
     for capture in CAPTURES:
@@ -53,7 +53,7 @@ def test_every_capture_gives_the_same_rows_in_whatever_order_its_nodes_are_folde
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_storm_raises_the_same_alerts_in_whatever_order_its_nodes_are_folded(seed: int) -> None:
+def test_a_storm_raises_the_same_alerts_in_any_order_of_nodes(seed: int) -> None:
     chance = random.Random(seed)  # noqa: S311
     (log,) = cluster_logs(records_of(observed(storm(chance))))
     assert {each.origin for each in log} == {SOURCE, *NODES}

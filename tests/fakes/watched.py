@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from fakes.clock import FakeClock
-from ingest.apiserver.changes import Changes, Seen
+from ingest.apiserver.changes import Changes, Step
 from ingest.apiserver.watch_events import WatchEvent
 from ingest.model.records import LogBeganRecord, Record, SourceErrorRecord
 from ingest.normalize.redact import Received
@@ -101,7 +101,7 @@ class World:
             key, steps = changes.listed(each)
             present.append(key)
             self._take(steps)
-        self._take([*changes.vanished(present, "1"), *changes.inventory(), changes.anew(began)])
+        self._take([*changes.vanished(present, "1"), *changes.inventory(), changes.began(began)])
 
     def _acknowledged(self) -> None:
         if self.unsent is None:
@@ -233,7 +233,7 @@ class World:
             self._take(self._watch[resource].watched(event, "1"))
             self._acknowledged()
 
-    def _take(self, steps: list[Seen]) -> None:
+    def _take(self, steps: list[Step]) -> None:
         for seen in steps:
             for record in Received(seen.observation, seen.decoded).normalized()[0] if seen.observation else ():
                 if self.unsent is None:

@@ -64,16 +64,18 @@ def test_a_whole_history_has_no_fault() -> None:
         ),
     ],
 )
-def test_what_is_broken_is_found(rows: Sequence[Row], asked: Sequence[Asked], found: list[Wrong]) -> None:
+def test_the_checker_finds_each_kind_of_fault(
+    rows: Sequence[Row], asked: Sequence[Asked], found: list[Wrong]
+) -> None:
     assert wrong(rows, asked) == found
 
 
-def test_what_nobody_asked_for_never_happened() -> None:
+def test_changes_that_nobody_requested_are_reported() -> None:
     stranger = row(1, 0)._replace(thing=Thing("pods", "another"))
     assert wrong([*WHOLE, stranger]) == ["never happened"]
 
 
-def test_a_hole_inside_a_gap_is_none_and_one_that_begins_or_ends_outside_is() -> None:
+def test_a_hole_counts_unless_it_is_within_a_reported_gap() -> None:
     assert wrong(WHOLE[1:], gap=Span(11, 20)) == []
     assert wrong(WHOLE[1:], gap=Span(11 + ON_ITS_WAY_SECONDS, 25)) == []
     assert wrong(WHOLE[1:], gap=Span(11.1 + ON_ITS_WAY_SECONDS, 25)) == ["silent gap"]

@@ -27,7 +27,7 @@ REMEMBERED_HOURS = 1 + FORGOTTEN_AFTER // HOUR
 FULL = REMEMBERED_HOURS + 1
 
 
-def test_what_nodes_leave_behind_is_as_large_as_what_is_alive_and_was_lately() -> None:
+def test_state_size_follows_the_nodes_that_live_or_lived_recently() -> None:
     empty_hours = FORGOTTEN_AFTER // HOUR + WITHDRAWN_AFTER // HOUR + 2
     figures = asyncio.run(churn.churn(NODES, ALIVE, empty_hours))
     full = figures[FULL - 1]
@@ -47,9 +47,7 @@ def test_what_nodes_leave_behind_is_as_large_as_what_is_alive_and_was_lately() -
 
 
 @pytest.mark.components("kafka")
-def test_through_kafka_nothing_is_left_of_nodes_that_are_gone(
-    kafka: Kafka, clickhouse: ClickHouseHttp, tmp_path: Path
-) -> None:
+def test_kafka_keeps_nothing_of_forgotten_nodes(kafka: Kafka, clickhouse: ClickHouseHttp, tmp_path: Path) -> None:
     items = [_item(each) for each in churn.observations(24, 8, empty_hours=36)]
     stays = _item(observed(BEGIN + 40 * HOUR, "watch", "nodes", "ADDED", {"metadata": {"name": "stays", "uid": "u"}}))
     with Pipeline(kafka, clickhouse.dsn("churn"), tmp_path) as pipeline:

@@ -90,9 +90,7 @@ async def _stored(pipeline: Pipeline) -> Stored:
     return Stored(largest, sizes["cluster-logs"], sum(sizes.values()))
 
 
-def test_no_message_of_a_large_clusters_state_is_large_and_a_killed_worker_soon_has_it_again(
-    kafka: Kafka, tmp_path: Path
-) -> None:
+def test_a_large_clusters_state_has_small_messages_and_is_recovered_quickly(kafka: Kafka, tmp_path: Path) -> None:
     shapes = load_shapes()
     with Pipeline(kafka, "chdb://unused", tmp_path) as pipeline:
         worker = pipeline.part("work", "0", LEADSMAN_WORK__STATE_SECONDS="10" if LONG else "1")

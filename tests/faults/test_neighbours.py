@@ -42,7 +42,7 @@ def hook() -> Iterator[Hook]:
     running.close()
 
 
-def test_a_flood_of_non_records_on_one_log_is_reported_and_keeps_no_other(
+def test_a_flood_of_non_records_on_one_log_is_reported_and_blocks_no_other(
     kafka: Kafka, clickhouse: ClickHouseHttp, tmp_path: Path
 ) -> None:
     observations = list(examples([NODE_PRESSURE]))

@@ -190,27 +190,23 @@ def _rounds(faults: Sequence[Fault]) -> list[Sequence[Fault]]:
 
 
 @pytest.mark.parametrize("faults", _rounds(OF_THE_PARTS), ids=named)
-def test_kill_9_of_every_part_at_any_moment_and_parts_that_come_and_go(
-    ground: Ground, faults: Sequence[Fault]
-) -> None:
+def test_kill_9_of_any_part_at_any_time_while_parts_join_and_leave(ground: Ground, faults: Sequence[Fault]) -> None:
     assert ground.differences_after(*faults) == []
 
 
 @pytest.mark.parametrize("faults", _rounds(OF_KAFKA), ids=named)
-def test_the_broker_restarts_is_killed_and_away_and_its_network_is_slow_resets_and_hangs(
+def test_the_broker_restarts_or_is_down_and_its_network_is_slow_resets_or_hangs(
     ground: Ground, faults: Sequence[Fault]
 ) -> None:
     assert ground.differences_after(*faults) == []
 
 
 @pytest.mark.parametrize("faults", _rounds(OF_CLICKHOUSE), ids=named)
-def test_clickhouse_is_away_hangs_answers_too_late_is_full_or_refuses(
-    ground: Ground, faults: Sequence[Fault]
-) -> None:
+def test_clickhouse_is_down_hangs_loses_answers_is_full_or_refuses(ground: Ground, faults: Sequence[Fault]) -> None:
     assert ground.differences_after(*faults) == []
 
 
-def test_kill_9_exactly_between_intent_insert_and_commit(ground: Ground, tmp_path: Path) -> None:
+def test_kill_9_between_intent_insert_and_commit(ground: Ground, tmp_path: Path) -> None:
     def attack(on: Attacked) -> tuple[int, float]:
         moments = zip(cycle(OF_A_WORKER), cycle(OF_A_LANDER), strict=False)
         with on.away():
@@ -222,7 +218,7 @@ def test_kill_9_exactly_between_intent_insert_and_commit(ground: Ground, tmp_pat
     assert ground.differences_after(Fault("moments", fault, attack)) == []
 
 
-def test_paused_exactly_there_taken_over_and_resumed_or_killed(ground: Ground, tmp_path: Path) -> None:
+def test_a_part_paused_between_two_steps_is_taken_over_then_resumed_or_killed(ground: Ground, tmp_path: Path) -> None:
     """The changelogs are compacted after each takeover, and again after whoever was resumed has written."""
 
     def attack(on: Attacked) -> tuple[int, float]:
@@ -237,7 +233,7 @@ def test_paused_exactly_there_taken_over_and_resumed_or_killed(ground: Ground, t
     assert ground.differences_after(Fault("paused", fault, attack)) == []
 
 
-def test_clocks_are_wrong_by_a_day_and_nothing_comes_in_order(ground: Ground) -> None:
+def test_clocks_are_a_day_off_and_messages_arrive_out_of_order(ground: Ground) -> None:
     def attack(_: Attacked) -> tuple[int, float]:
         lasting(DISORDER_SECONDS)
         return 1, DISORDER_SECONDS

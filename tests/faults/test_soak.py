@@ -44,7 +44,7 @@ def soak(cluster: Cluster, tmp_path: Path) -> Iterator[Soak]:
         yield running
 
 
-def test_whatever_happens_for_an_hour_nothing_is_lost_and_nothing_grows(soak: Soak) -> None:
+def test_an_hour_of_random_faults_loses_nothing_and_leaks_nothing(soak: Soak) -> None:
     with ExitStack() as rest, Feeder(soak.pipeline, level(), OBSERVATIONS_A_SECOND) as feeder:
         eventually("all parts are ready", lambda: not soak.unready(), every_seconds=0.5)
         with Generator(soak.cluster, 1 / CHANGES_A_SECOND, MOST_THAT_STAY) as generator:

@@ -17,7 +17,7 @@ from waiting import eventually
 pytestmark = pytest.mark.components("kafka")
 
 
-def test_one_broker_after_the_other_is_killed(clickhouse: ClickHouseHttp, tmp_path: Path) -> None:
+def test_each_of_three_brokers_is_killed_in_turn(clickhouse: ClickHouseHttp, tmp_path: Path) -> None:
     require(kafka_libraries)
     with (
         KafkaCluster(tmp_path / "kafka") as kafka,

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from components.command import COMMAND
 from components.pipeline import Pipeline
 from components.processes import Process
-from paths import FLOORS, ROOT
+from paths import LAYERS, ROOT
 from sql.schema.migrate import load_migrations
 
 RESHAPED: Final = "kubelet_settings"
@@ -39,8 +39,8 @@ EDITS: Final = (
 
 def next_version(folder: Path) -> Path:
     """Its code, in `folder`."""
-    for floor in FLOORS:
-        shutil.copytree(ROOT / floor, folder / floor, ignore=shutil.ignore_patterns("__pycache__"))
+    for layer in LAYERS:
+        shutil.copytree(ROOT / layer, folder / layer, ignore=shutil.ignore_patterns("__pycache__"))
     for edit in EDITS:
         text = (folder / edit.file).read_text()
         assert text.count(edit.old) == 1, f"{edit.file} has changed: {edit.old!r}"

@@ -349,13 +349,13 @@ UNREAD: dict[str, tuple[str, str]] = {
     ),
     "layout.jsonl": (
         '{"kind": "Pod", "name": "web-0", "reason": "Evicted", "message": "m", "host": "n1"}\n',
-        "Events in a form of their exporter's own; have them exported whole",
+        "Events in their exporter's own layout; export them whole",
     ),
     "base64.txt": ("QUJD" * 19 + "\n" + "QUJD" * 19 + "\n" + "QUJD" * 19 + "\n", "text in base64"),
     "insights.csv": ('@timestamp,@message\n2024,"{""kind"": 1}"\n', "a table with commas"),
     "python.json": (
         '{"api_version": "v1", "kind": "Pod", "metadata": {"name": "a"}}',
-        "objects as Kubernetes' Python",
+        "objects with the field names of Kubernetes' Python",
     ),
     "dmesg-with-dates.txt": ("[Mon May  6 10:00:00 2024] Out of memory: Killed process 42\n", "the kernel's log"),
     "messages.txt": ("Jan  5 02:12:02 n1 kernel: Memory cgroup out of memory: Kill process 1\n", "the kernel's log"),
@@ -363,18 +363,18 @@ UNREAD: dict[str, tuple[str, str]] = {
         'May 06 15:58:31 n1 containerd[812]: time="2024-05-06T15:58:31Z" level=info msg="TaskOOM event"\n',
         "a container runtime's log",
     ),
-    "drain.txt": ("$ kubectl drain n1\nnode/n1 cordoned\nevicting pod shop/web-0\n", "what kubectl drain prints"),
+    "drain.txt": ("$ kubectl drain n1\nnode/n1 cordoned\nevicting pod shop/web-0\n", "the output of kubectl drain"),
     "pods.csv": ("NAME,READY,STATUS,RESTARTS,AGE\nweb-0,0/1,Evicted,0,1h\n", "a table of kubectl with commas"),
-    "names.txt": ("pod/web-0\npod/web-1\n", "names of objects, without what they are"),
+    "names.txt": ("pod/web-0\npod/web-1\n", "names of objects without the objects"),
     "crictl.txt": ("$ crictl ps -a\nCONTAINER           IMAGE               CREATED\n", "a table of crictl"),
-    "free.txt": ("$ free -m\n       total        used        free\n", "what free or df prints"),
+    "free.txt": ("$ free -m\n       total        used        free\n", "the output of free or df"),
     "row.markdown": (
         'It waits:\n\n```\nNormal  Pulled  3s (x3 over 3s)  kubelet  Container image "a"\n```\n',
         "rows of Events without their object",
     ),
     "structures.txt": (
         "&Pod{ObjectMeta:{web-0  shop  1 12 0 2026-03-01 08:00:00 +0000 UTC},Status:PodStatus{Reason:Evicted,}}",
-        "objects as Go prints its structures",
+        "objects printed as Go structs",
     ),
     "conditions.txt": (
         "  MemoryPressure   True    Tue, 01 Feb 2022 09:44:34 +0100   Thu, 20 Jan 2022 04:54:21 +0100   A   b\n",
@@ -397,7 +397,7 @@ UNREAD: dict[str, tuple[str, str]] = {
     ),
     "table.json": (
         '{"kind": "Table", "apiVersion": "meta.k8s.io/v1", "rows": [{"cells": ["n1"]}]}',
-        "a table, as kubectl",
+        "an API server's Table",
     ),
     "audit.log": (
         '{"kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "Request"}\n',
@@ -415,11 +415,11 @@ OTHERS: dict[str, tuple[Any, str]] = {
     "audit-of-google.json": ([{"protoPayload": {"methodName": "m"}}], "an audit log of Google's cloud"),
     "autoscaler-of-google.json": (
         [{"jsonPayload": {"decision": {}}}],
-        "a log of Google's cloud, of neither Events nor",
+        "a log of Google's cloud without Events or",
     ),
     "pods-of-azure.json": ([{"PodStatus": "Failed", "Name": "web-0"}], "pods of Log Analytics, which do not say how"),
     "alerts.json": ([{"labels": {}, "startsAt": "2026-07-31T14:40:05Z"}], "alerts of Alertmanager"),
-    "etcd.json": ({"kvs": [{"key": "a2V5", "value": "azhzAA=="}]}, "values of etcd, in Kubernetes' own binary form"),
+    "etcd.json": ({"kvs": [{"key": "a2V5", "value": "azhzAA=="}]}, "values of etcd in Kubernetes' binary format"),
     "traces.json": ({"resourceSpans": []}, "OpenTelemetry traces"),
     "picked.json": ({"name": "web-0", "why": "Evicted"}, "JSON without a kind"),
     "manifest.json": (
@@ -451,7 +451,7 @@ def test_a_pod_without_a_status_counts_if_a_scheduler_placed_it(tmp_path: Path) 
     [
         ("NAME   CPU(cores)   CPU%   MEMORY(bytes)   MEMORY%\nn1     1m   1%   1Mi   1%\n", "a table of kubectl top"),
         ("[ 7063.2] Memory cgroup out of memory: Killed process 63214 (uwsgi)\n", "the kernel's log"),
-        ("evicting pod shop/web-0\n", "what kubectl drain prints"),
+        ("evicting pod shop/web-0\n", "the output of kubectl drain"),
     ],
 )
 def test_what_is_not_read_beside_a_table_is_named_with_its_line(tmp_path: Path, text: str, what: str) -> None:

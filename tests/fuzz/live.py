@@ -8,7 +8,7 @@ import msgspec
 
 from common.clock import SYSTEM
 from fuzz.target import Target, objects
-from ingest.apiserver.changes import Changes, Seen
+from ingest.apiserver.changes import Changes, Step
 from ingest.apiserver.watch_events import StreamError, read_event, read_oversized
 from ingest.files.envelope import encode_line
 from ingest.kubelet import poll as kubelet
@@ -59,7 +59,7 @@ def check_kubelet(data: bytes) -> None:
     assert msgspec.json.decode(METRICS.read(data), type=dict[str, str])
 
 
-def _written(steps: Iterable[Seen]) -> None:
+def _written(steps: Iterable[Step]) -> None:
     for step in steps:
         if step.observation is not None:
             encode_line(redact(step.observation))

@@ -24,7 +24,7 @@ def damaged(data: bytes, chance: random.Random) -> Iterable[bytes]:
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
-def test_what_was_found_and_its_like_hold(target: Target) -> None:
+def test_earlier_finds_and_their_variants_hold(target: Target) -> None:
     chance = random.Random(target.name)  # noqa: S311  # no secret; the same inputs each time
     given = inputs(target)
     assert given, "a target without inputs proves nothing"

@@ -12,7 +12,7 @@ from generate.commands import commands
 from generate.growth import growth
 from generate.odd_files import PAGE as ODD_FILES
 from generate.odd_files import odd_files
-from generate.pictures import floors, observation
+from generate.pictures import layers, observation
 from generate.schemas import MODELS, schema
 from generate.slack import PAGE as SLACK
 from generate.slack import slack
@@ -32,7 +32,7 @@ FILES: Final[Mapping[str, Callable[[], str]]] = {
     ODD_FILES: odd_files,
     f"{CHART}/README.md": chart_values,
     "docs/churn.svg": churn,
-    "docs/floors.svg": floors,
+    "docs/layers.svg": layers,
     "docs/growth.svg": growth,
     "docs/observation.svg": observation,
     "docs/soak.svg": soak,

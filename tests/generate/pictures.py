@@ -1,4 +1,4 @@
-"""The pictures of `docs/architecture.md`: the floors, from the import contracts, and the data flow."""
+"""The pictures of `docs/architecture.md`: the layers, from the import contracts, and the data flow."""
 
 import tomllib
 from collections.abc import Iterator
@@ -12,13 +12,14 @@ _TIER: Final = 36
 _GAP: Final = 10
 _STYLE: Final = """<style>
   text { font: 13px system-ui, sans-serif; fill: #1f2933; text-anchor: middle; dominant-baseline: central }
-  .floor { fill: #f3f5f7; stroke: #b8c2cc } .name { font-weight: 600; text-anchor: start }
-  .room { fill: #fff; stroke: #3e6fb0 } .topic { fill: #fdf3d8; stroke: #b8860b } .other { fill: #eee; stroke: #888 }
+  .layer { fill: #f3f5f7; stroke: #b8c2cc } .name { font-weight: 600; text-anchor: start }
+  .package { fill: #fff; stroke: #3e6fb0 } .topic { fill: #fdf3d8; stroke: #b8860b }
+  .other { fill: #eee; stroke: #888 }
   .note { font-size: 11.5px; fill: #52606d } line { stroke: #52606d; stroke-width: 1.5 }
   #tip path { fill: #52606d }
   @media (prefers-color-scheme: dark) {
-    text { fill: #e4e7eb } .note { fill: #9aa5b1 } .floor { fill: #1f2933; stroke: #52606d } line { stroke: #9aa5b1 }
-    .room { fill: #243b53; stroke: #7fa7dd } .topic { fill: #4a3b0d; stroke: #d9a520 } .other { fill: #3a4149 }
+    text { fill: #e4e7eb } .note { fill: #9aa5b1 } .layer { fill: #1f2933; stroke: #52606d } line { stroke: #9aa5b1 }
+    .package { fill: #243b53; stroke: #7fa7dd } .topic { fill: #4a3b0d; stroke: #d9a520 } .other { fill: #3a4149 }
     #tip path { fill: #9aa5b1 }
   }
 </style>
@@ -30,26 +31,28 @@ NOTES: Final = {
     "leadsman.run": "settings and wiring",
     "common": "time, text, processes, telemetry, TLS",
 }
-"""Modules of a floor that has no rooms."""
+"""Modules of a layer that has no packages."""
 
 
-def floors() -> str:
-    """The floors from the highest to the lowest, and the rooms of each; read from `pyproject.toml`."""
+def layers() -> str:
+    """The layers from the highest to the lowest, and the packages of each; read from `pyproject.toml`."""
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"]
-    rooms = {each["containers"][0]: _tiers(each) for each in contracts if each["type"] == "layers" and _inner(each)}
+    packages = {
+        each["containers"][0]: _tiers(each) for each in contracts if each["type"] == "layers" and _inner(each)
+    }
     parts: list[str] = []
     y, rank = _GAP, 0
-    for floor in next(each["layers"] for each in contracts if each["type"] == "layers" and not _inner(each)):
-        tiers = rooms.get(floor, [[""]])
+    for layer in next(each["layers"] for each in contracts if each["type"] == "layers" and not _inner(each)):
+        tiers = packages.get(layer, [[""]])
         height = len(tiers) * _TIER + 8
-        parts.append(_rect("floor", 0, y, WIDTH - 70, height))
-        parts.append(text("name", 12, y + height / 2, floor))
+        parts.append(_rect("layer", 0, y, WIDTH - 70, height))
+        parts.append(text("name", 12, y + height / 2, layer))
         for number, tier in enumerate(tiers):
-            parts += _tier(floor, tier, y + 4 + number * _TIER, rank, rooms)
+            parts += _tier(layer, tier, y + 4 + number * _TIER, rank, packages)
             rank += 1
         y += height + _GAP
     parts += _sides(y - _GAP)
-    return svg(y, "Seven floors and their rooms", parts)
+    return svg(y, "Seven layers and their packages", parts)
 
 
 def _inner(contract: dict[str, Any]) -> bool:
@@ -57,20 +60,20 @@ def _inner(contract: dict[str, Any]) -> bool:
 
 
 def _tiers(contract: dict[str, Any]) -> list[list[str]]:
-    return [[room.strip() for room in layer.split("|")] for layer in contract["layers"]]
+    return [[package.strip() for package in layer.split("|")] for layer in contract["layers"]]
 
 
-def _tier(floor: str, tier: list[str], y: float, rank: int, rooms: dict[str, list[list[str]]]) -> Iterator[str]:
+def _tier(layer: str, tier: list[str], y: float, rank: int, packages: dict[str, list[list[str]]]) -> Iterator[str]:
     start, width = 126, WIDTH - 70 - 126 - 6
     each_width = width / len(tier)
-    for number, room in enumerate(tier):
-        name = f"{floor}.{room}" if room else floor
-        inner = ", ".join(name for tier in rooms.get(name, ()) for name in tier)
+    for number, package in enumerate(tier):
+        name = f"{layer}.{package}" if package else layer
+        inner = ", ".join(name for tier in packages.get(name, ()) for name in tier)
         x = start + number * each_width
-        data = f' data-room="{name}" data-rank="{rank}"'
-        yield _rect("room", x, y + 3, each_width - 6, _TIER - 6, data)
-        label = f"{room}: {inner}" if inner else room or NOTES[floor]
-        yield text("" if room else "note", x + (each_width - 6) / 2, y + _TIER / 2, label)
+        data = f' data-package="{name}" data-rank="{rank}"'
+        yield _rect("package", x, y + 3, each_width - 6, _TIER - 6, data)
+        label = f"{package}: {inner}" if inner else package or NOTES[layer]
+        yield text("" if package else "note", x + (each_width - 6) / 2, y + _TIER / 2, label)
 
 
 def _sides(bottom: float) -> Iterator[str]:
@@ -92,7 +95,7 @@ class Arrow(NamedTuple):
 
 
 class Box(NamedTuple):
-    """A station on a grid of four columns; `kind` is `room`, `topic` or `other`, and `names` what it stands for."""
+    """A box on a grid of four columns; `kind` is `package`, `topic` or `other`; `names` are its modules or topics."""
 
     row: int
     column: int
@@ -110,26 +113,26 @@ BOXES: Final = {
     "kubelets": Box(0, 1, 1, "other", ("kubelets",)),
     "node": Box(0, 2, 1, "other", ("nodes",)),
     "recordings": Box(0, 3, 1, "other", ("recordings",)),
-    "apiserver": Box(1, 0, 1, "room", ("ingest.apiserver",), "list and watch"),
-    "kubelet": Box(1, 1, 1, "room", ("ingest.kubelet",), "poll"),
-    "agent": Box(1, 2, 1, "room", ("ingest.node",), "agent"),
-    "files": Box(1, 3, 1, "room", ("ingest.files",), "captures and dumps"),
-    "live": Box(2, 0, 2, "room", ("ingest.live",), "observations of one cluster, without secrets"),
-    "normalize": Box(3, 0, 4, "room", ("ingest.normalize",), "observations to records"),
-    "publish": Box(4, 0, 3, "room", ("ingest.kafka",), "publish in order, until Kafka has acknowledged"),
+    "apiserver": Box(1, 0, 1, "package", ("ingest.apiserver",), "list and watch"),
+    "kubelet": Box(1, 1, 1, "package", ("ingest.kubelet",), "poll"),
+    "agent": Box(1, 2, 1, "package", ("ingest.node",), "agent"),
+    "files": Box(1, 3, 1, "package", ("ingest.files",), "captures and dumps"),
+    "live": Box(2, 0, 2, "package", ("ingest.live",), "observations of one cluster, without secrets"),
+    "normalize": Box(3, 0, 4, "package", ("ingest.normalize",), "observations to records"),
+    "publish": Box(4, 0, 3, "package", ("ingest.kafka",), "publish in order, until Kafka has acknowledged"),
     "records": Box(5, 0, 3, "topic", ("leadsman.nodes", "leadsman.cluster"), "one log a node, one log a cluster"),
-    "worker": Box(6, 0, 3, "room", ("streams.kafka",), "workers; states in changelogs"),
-    "local": Box(6, 3, 1, "room", ("streams.local",), "without a broker"),
-    "fold": Box(7, 0, 4, "room", ("streams.fold", "streams.analytics", "streams.alerting"), "records to findings"),
+    "worker": Box(6, 0, 3, "package", ("streams.kafka",), "workers; states in changelogs"),
+    "local": Box(6, 3, 1, "package", ("streams.local",), "without a broker"),
+    "fold": Box(7, 0, 4, "package", ("streams.fold", "streams.analytics", "streams.alerting"), "records to findings"),
     "alerts": Box(8, 0, 1, "topic", ("leadsman.alerts",)),
     "findings": Box(8, 1, 2, "topic", ("leadsman.findings", "leadsman.dead-letters")),
-    "receivers": Box(9, 0, 1, "room", ("streams.alerting.receivers",)),
-    "consumer": Box(9, 1, 2, "room", ("streams.kafka.landing",), "intent, insert, commit; samples of nodes, too"),
-    "landing": Box(10, 1, 3, "room", ("sql.landing",), "rows into tables"),
+    "receivers": Box(9, 0, 1, "package", ("streams.alerting.receivers",)),
+    "consumer": Box(9, 1, 2, "package", ("streams.kafka.landing",), "intent, insert, commit; samples of nodes, too"),
+    "landing": Box(10, 1, 3, "package", ("sql.landing",), "rows into tables"),
     "clickhouse": Box(11, 1, 3, "other", ("ClickHouse",), "tables and views, embedded or a server"),
     "receiver": Box(12, 0, 1, "other", ("Alertmanager, ...",), "webhooks, Slack"),
-    "questions": Box(12, 1, 1, "room", ("sql.questions",), "saved queries"),
-    "page": Box(12, 2, 1, "room", ("leadsman.web",), "page and report"),
+    "questions": Box(12, 1, 1, "package", ("sql.questions",), "saved queries"),
+    "page": Box(12, 2, 1, "package", ("leadsman.web",), "page and report"),
     "grafana": Box(12, 3, 1, "other", ("Grafana",), "dashboards"),
 }
 ARROWS: Final = (
@@ -160,7 +163,7 @@ ARROWS: Final = (
     Arrow("clickhouse", "page"),
     Arrow("clickhouse", "grafana"),
 )
-"""All point down. Where both ends are rooms, one imports the other, or a room above imports both."""
+"""All point down. Where both ends are packages, one imports the other, or a package above imports both."""
 
 
 def observation() -> str:

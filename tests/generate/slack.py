@@ -49,7 +49,7 @@ def slack() -> str:
     told = [_text(firing, sentences(_NEXT, ("ReplicaSet", "payments-7d9f8c6b5"))), _text(over, "")]
     shown = "\n\n".join(told).replace("\\", "\\\\")
     return _BLOCK.sub(
-        rf"\1A message in Slack, and the one that it is over:\n\n```text\n{shown}\n```\n\2",
+        rf"\1A firing alert in Slack, and the same alert when it is resolved:\n\n```text\n{shown}\n```\n\2",
         (ROOT / PAGE).read_text("utf-8"),
     )
 

@@ -1,6 +1,6 @@
-"""Judge every text that people read. A room must have exactly as many findings as `open.json` allows.
+"""Judge every text that people read. A part must have exactly as many findings as `open.json` allows.
 
-`python -m prose ROOM...` lists the findings of rooms; `python -m prose --write` lowers the numbers to what is left.
+`python -m prose PART...` lists the findings of parts; `python -m prose --write` lowers the numbers to what is left.
 """
 
 import json
@@ -13,7 +13,7 @@ from prose.rules import judge
 from prose.texts import texts
 
 OPEN: Final = Path(__file__).with_name("open.json")
-"""Findings that each room still has; a room that is not listed has none. Numbers only fall."""
+"""Findings that each part still has; a part that is not listed has none. Numbers only fall."""
 
 
 def main(arguments: list[str]) -> int:
@@ -21,21 +21,21 @@ def main(arguments: list[str]) -> int:
     lines: dict[str, list[str]] = {}
     for text in texts():
         for finding in judge(text.text, text.kind):
-            counts[text.room] += 1
-            lines.setdefault(text.room, []).append(
+            counts[text.part] += 1
+            lines.setdefault(text.part, []).append(
                 f"{text.place}: [{finding.rule}] {finding.excerpt!r}: {finding.instead}"
             )
     allowed: dict[str, int] = json.loads(OPEN.read_text("utf-8"))
     if arguments == ["--write"]:
-        left = {room: min(counts[room], most) for room, most in allowed.items() if counts[room]}
+        left = {part: min(counts[part], most) for part, most in allowed.items() if counts[part]}
         OPEN.write_text(json.dumps(left, indent=2, sort_keys=True) + "\n", "utf-8")
         return 0
-    wrong = {room for room in {*counts, *allowed} if counts[room] != allowed.get(room, 0)}
-    for room in sorted(arguments or wrong):
-        print(*lines.get(room, ()), sep="\n")
+    wrong = {part for part in {*counts, *allowed} if counts[part] != allowed.get(part, 0)}
+    for part in sorted(arguments or wrong):
+        print(*lines.get(part, ()), sep="\n")
         print(
-            f"{room}: {counts[room]} found, {allowed.get(room, 0)} allowed"
-            + _lower(counts[room], allowed.get(room, 0))
+            f"{part}: {counts[part]} found, {allowed.get(part, 0)} allowed"
+            + _lower(counts[part], allowed.get(part, 0))
         )
     return 1 if wrong else 0
 

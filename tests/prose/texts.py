@@ -1,4 +1,4 @@
-"""The texts that people read, by room: documents, help and docstrings."""
+"""The texts that people read, by part: documents, help and docstrings."""
 
 import ast
 import re
@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from paths import FLOORS, ROOT, TESTS
+from paths import LAYERS, ROOT, TESTS
 from prose.rules import Kind
 
 _DOCUMENTS: Final = ("*.md", "docs/**/*.md", "streams/alerting/runbooks/*.md", "deploy/**/*.md", ".github/**/*.md")
@@ -21,9 +21,9 @@ _KINDS: Final = {"heading_open": Kind.HEADING, "th_open": Kind.CELL, "td_open": 
 
 
 class Text(NamedTuple):
-    """A paragraph, cell, heading or docstring, with its place and room."""
+    """A paragraph, cell, heading or docstring, with its place and part."""
 
-    room: str
+    part: str
     place: str
     kind: Kind
     text: str
@@ -34,8 +34,8 @@ def texts() -> Iterator[Text]:
     for pattern in _DOCUMENTS:
         for path in sorted(ROOT.glob(pattern)):
             yield from document(path.read_text("utf-8"), str(path.relative_to(ROOT)))
-    for floor in (*FLOORS, TESTS.name):
-        for path in sorted((ROOT / floor).rglob("*.py")):
+    for layer in (*LAYERS, TESTS.name):
+        for path in sorted((ROOT / layer).rglob("*.py")):
             yield from docstrings(path.read_text("utf-8"), path.relative_to(ROOT))
 
 
@@ -73,7 +73,7 @@ def _help(text: str, name: str, line: int) -> Iterator[Text]:
 
 def docstrings(source: str, path: Path) -> Iterator[Text]:
     """Every docstring and every string under an assignment, by the package that holds it."""
-    room, is_test = ".".join(path.parts[:-1][:2]), path.parts[0] == TESTS.name
+    part, is_test = ".".join(path.parts[:-1][:2]), path.parts[0] == TESTS.name
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             first, *others = (
@@ -81,6 +81,6 @@ def docstrings(source: str, path: Path) -> Iterator[Text]:
                 for paragraph in re.split(r"\n\s*\n", node.value.value.strip())
             )
             place = f"{path}:{node.lineno}"
-            yield Text(room, place, Kind.TEST if is_test else Kind.DOCSTRING, first)
+            yield Text(part, place, Kind.TEST if is_test else Kind.DOCSTRING, first)
             if not is_test:
-                yield from (Text(room, place, Kind.PROSE, each) for each in others)
+                yield from (Text(part, place, Kind.PROSE, each) for each in others)

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 import pytest
 
-from paths import FLOORS, NODE_PRESSURE, ROOT
+from paths import LAYERS, NODE_PRESSURE, ROOT
 
 BIN: Final = Path(sys.executable).parent
 WRONG_USAGE: Final = 2
@@ -68,7 +68,7 @@ def complete(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Environme
 
 
 def test_the_wheel_holds_the_tracked_files_of_the_packages_and_no_others(wheel: Path) -> None:
-    tracked = _checked("git", "ls-files", "-z", *FLOORS).split("\0")
+    tracked = _checked("git", "ls-files", "-z", *LAYERS).split("\0")
     with zipfile.ZipFile(wheel) as archive:
         held = {name for name in archive.namelist() if ".dist-info/" not in name}
     assert held == {name for name in tracked if name}

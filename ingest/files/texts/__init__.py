@@ -1,1 +1,1 @@
-"""Texts that people paste: kubelets' logs, what `kubectl describe` and `kubectl get` print."""
+"""Reads texts that people paste: logs of kubelets, and the output of `kubectl describe` and `kubectl get`."""

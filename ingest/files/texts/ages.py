@@ -1,4 +1,4 @@
-"""Ages, as kubectl prints them, and the times that follow from them.
+"""Reads the ages that kubectl prints, and derives times from them.
 
 An age counts to when the text was printed: a given time, else the newest time in the text or later, else before the
 file was last written. So an Event of pasted text has bounds, seldom both.
@@ -39,7 +39,7 @@ Times: TypeAlias = dict[str, Any]
 
 
 def when(age: str, printed: Printed, *, is_last: bool = True) -> Times:
-    """Fields of an Event that occurred so long before the text was printed; none for an impossible time."""
+    """Return the time fields of an Event with that age; none for an impossible time."""
     if age == UNKNOWN_AGE:
         saved_at = printed.saved_at if printed.bound == "earliest" else None
         is_near = saved_at is not None and timedelta() < saved_at - printed.at < _NEAR
@@ -67,7 +67,7 @@ def when(age: str, printed: Printed, *, is_last: bool = True) -> Times:
 
 
 def _own(text: str) -> datetime | None:
-    """The time in a form of Go, without what is below a second."""
+    """Return the time in a form of Go, without what is below a second."""
     day, clock, zone, _ = text.split(" ")
     try:
         at = datetime.fromisoformat(f"{day}T{clock.partition('.')[0]}{zone}").astimezone(UTC)
@@ -77,7 +77,7 @@ def _own(text: str) -> datetime | None:
 
 
 def date(text: str) -> datetime | None:
-    """A time as `kubectl describe` prints it; None for any other text, and for one that was never set."""
+    """Return a time as `kubectl describe` prints it; None for any other text, and for one that was never set."""
     found = _DATE.match(text.strip())
     try:
         at = parsedate_to_datetime(found[0]).astimezone(UTC) if found else None

@@ -1,4 +1,4 @@
-"""The year and the zone of a kubelet's log by other times in its file: klog writes neither (rules: kubelet-log)."""
+"""Finds the year and zone of a kubelet's log by other times in its file: klog writes neither (rules: kubelet-log)."""
 
 import re
 from bisect import bisect_right
@@ -63,7 +63,7 @@ def clock_of(data: bytes) -> tuple[list[tuple[int, int]], timedelta | None]:
 
 
 def _zone(text: bytes) -> timedelta:
-    """The offset of `+0130` or `+01:30`."""
+    """Return the offset of `+0130` or `+01:30`."""
     return timedelta(hours=int(text[:3]), minutes=int(text[:1] + text[-2:]))
 
 
@@ -87,7 +87,7 @@ def _years(data: bytes, marks: dict[int, tuple[int, int | None]]) -> list[tuple[
 
 
 def _next_year(year: int, before: int, month: int) -> int:
-    """The year of a line next to one of another month: a leap of more than half a year is over New Year."""
+    """Return the year of a line next to one of another month: a leap of more than half a year is over New Year."""
     return year + (before - month > _HALF) - (month - before > _HALF)
 
 

@@ -1,4 +1,4 @@
-"""Tables of `kubectl get -o custom-columns`, whose heads a person chose (rules: pasted-text).
+"""Reads tables of `kubectl get -o custom-columns`, whose heads a person chose (rules: pasted-text).
 
 If the text has the command, the path of each column is known from it. Otherwise a table is read only if its heads
 identify it, for example NAME, NODE and REASON for pods.

@@ -268,7 +268,7 @@ def _message_and_object(fact: Fact) -> tuple[str, ...]:
 
 
 def _words(fact: Fact) -> set[str]:
-    """The words of a kubelet in an Event, or in the status of a pod."""
+    """Return the words of a kubelet in an Event, or in the status of a pod."""
     if fact.thing.resource not in {PODS.name, EVENTS.name}:
         return set()
     try:

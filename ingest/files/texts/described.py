@@ -1,4 +1,4 @@
-"""The objects in the text of `kubectl describe` about nodes, pods and Events (rules: pasted-text).
+"""Reads the objects in the text of `kubectl describe` about nodes, pods and Events (rules: pasted-text).
 
 Ambiguous text is skipped: a truncated or forged line loses only the object or the field that it belongs to. The text
 does not have a pod's UID, so `namespace/name` stands for it.
@@ -94,7 +94,7 @@ def with_second_fields(lines: list[str]) -> list[str]:
 
 
 def newest_in(text: str) -> datetime | None:
-    """The newest time that an object in the text has."""
+    """Return the newest time that an object in the text has."""
     found = re.findall(
         r"(?:^ *(?:CreationTimestamp|RenewTime|AcquireTime|Start Time|Started|Finished):"
         r"|True |False |Unknown |[+-]\d{4}) +"
@@ -153,7 +153,7 @@ def _is_status_of_kubelet(sections: dict[str, Section]) -> bool:
 
 
 def _length(block: list[str], sections: dict[str, Section]) -> int:
-    """The number of lines about an object: to the end of its Events, else to the next command."""
+    """Return the number of lines about an object: to the end of its Events, else to the next command."""
     if "Events" in sections:
         rows = sections["Events"].lines
         ends = (number for number, row in enumerate(rows) if not (row[:1].isspace() or MORE.fullmatch(row)))
@@ -195,13 +195,13 @@ def _starts(lines: list[str]) -> Iterator[int]:
 
 
 def field_name(line: str) -> str:
-    """The name of the field that a line begins, or empty."""
+    """Return the name of the field that a line begins, or empty."""
     field = FIELD.fullmatch(line)
     return field["name"] if field is not None else ""
 
 
 def ordered(lines: list[str]) -> dict[str, Section]:
-    """The longest chain of fields in the order in which kubectl prints them; `lines[1]` must be such a field.
+    """Return the longest chain of fields in the order in which kubectl prints them; `lines[1]` must be such a field.
 
     If several are longest, the one that ends last counts: text of others comes before the real fields. Below a name
     within its containers, all but later fields may be of another pod.
@@ -231,7 +231,7 @@ def ordered(lines: list[str]) -> dict[str, Section]:
 
 
 def indented(lines: list[str]) -> list[str]:
-    """The indented lines that continue the one above: what follows them may belong to something else."""
+    """Return the indented lines that continue the one above: what follows them may belong to something else."""
     return list(takewhile(lambda line: line[:1].isspace() and line.strip(), lines))
 
 
@@ -334,7 +334,7 @@ def _with_scheduler_message(condition: dict[str, str], events: list[dict[str, An
 
 
 def message_of(section: Section) -> str:
-    """A message of one or more lines; kubectl leaves out a space at the end of the kubelet's."""
+    """Return a message of one or more lines; kubectl leaves out a space at the end of the kubelet's."""
     return "\n".join(filter(None, section.stripped))
 
 

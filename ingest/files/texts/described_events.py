@@ -1,4 +1,4 @@
-"""The Event in the text of `kubectl describe event`, which prints fields in words (rules: pasted-text)."""
+"""Reads the Event in the text of `kubectl describe event`, which prints fields in words (rules: pasted-text)."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The rows of Events in text of `kubectl describe`, below their object or pasted alone (rules: pasted-text)."""
+"""Reads rows of Events in text of `kubectl describe`, below their object or pasted alone (rules: pasted-text)."""
 
 import re
 from collections import Counter
@@ -71,13 +71,13 @@ class Row(NamedTuple):
     ages: dict[str, str | None]
 
     def about(self, about: dict[str, Any], node: str, printed: Printed) -> dict[str, Any] | None:
-        """The Event about an object on a node; None without a time."""
+        """Return the Event about an object on a node; None without a time."""
         host = self.host or (node if self.component == "kubelet" else "")
         return event_object(about, (self.type, self.reason, self.message), (self.component, host), self.ages, printed)
 
 
 def event_row(line: str) -> Row | None:
-    """The Event in a row; None for any other line."""
+    """Return the Event in a row; None for any other line."""
     text = line.strip()
     found = _ROW.fullmatch(text) or _OLD_ROW.fullmatch(text)
     if found is None:
@@ -193,7 +193,7 @@ def event_object(
     ages: re.Match[str] | dict[str, str | None],
     printed: Printed,
 ) -> dict[str, Any] | None:
-    """An Event by type, reason and message, its component and host, and `age`, `count` and `first`; None undated."""
+    """Return an Event by type, reason, message, component, host, `age`, `count` and `first`; None if undated."""
     times = when(ages["age"] or "", printed)
     if not times:
         return None

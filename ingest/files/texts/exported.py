@@ -1,4 +1,4 @@
-"""Events of Azure's Container insights, as Log Analytics exports its table KubeEvents: text with commas.
+"""Reads Events of Azure's Container insights, as Log Analytics exports its table KubeEvents: text with commas.
 
 `Computer` is the node only of what a kubelet says: else it can be the machine that the Events were read on.
 """
@@ -53,7 +53,7 @@ def event_of_row(row: dict[str, str], printed: Printed) -> dict[str, Any] | None
 
 
 def _time(text: str) -> str | None:
-    """The time as Go prints it; None for any other text."""
+    """Return the time as Go prints it; None for any other text."""
     for read in (datetime.fromisoformat, _of_portal):
         with suppress(ValueError, OverflowError):
             at = read(text.strip())

@@ -1,4 +1,4 @@
-"""Parts of pasted text by the commands that are typed in it, without what pages and tools put around lines.
+"""Splits pasted text at the commands in it, without the marks that pages and tools put around lines.
 
 A command has what the text below it lacks: the namespace of a table, the name of an object whose head was cut
 off, the fields of columns (rules: pasted-text).

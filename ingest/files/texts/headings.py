@@ -1,4 +1,4 @@
-"""The names of the fields that `kubectl describe` prints at column 0 for a pod and a node, in its order."""
+"""Lists the fields that `kubectl describe` prints at column 0 for a pod and a node, in its order."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""The lines of a kubelet's log about evictions, image GC and admission, with time, node and pod (rules: kubelet-log).
+"""Reads a kubelet's log lines about evictions, image GC and admission, with time, node and pod (rules: kubelet-log).
 
 klog writes neither a year nor a zone. The zone comes from the file (the journal, times in its lines), else from
 Events of the dump with the same reason and object. The year comes from the file, else from the dump's newest time. A
@@ -137,7 +137,7 @@ class Log(NamedTuple):
 
     @property
     def newest(self) -> datetime | None:
-        """The newest time that needs nothing else of the dump."""
+        """Return the newest time that is known without the rest of the dump."""
         known = (each.line.at for each in self.lines if each.line.at is not None)
         return max((at for at in known if EARLIEST <= at < LATEST), default=None)
 
@@ -229,7 +229,7 @@ def _uid_at(data: bytes, uids: Mapping[str, list[tuple[int, str]]], pod: Value |
 
 
 def _offset_of_lines(lines: Iterable[Line]) -> timedelta | None:
-    """The zone of lines that have both times: klog's and another's with a zone."""
+    """Return the zone of lines that have both times: klog's and another's with a zone."""
     seen = Counter(
         offset
         for line in lines
@@ -239,7 +239,7 @@ def _offset_of_lines(lines: Iterable[Line]) -> timedelta | None:
 
 
 def _offset(local: datetime, at: datetime) -> timedelta | None:
-    """The zone in which the wall clock showed `local` at a time; None where the world has no such zone."""
+    """Return the zone in which the wall clock showed `local` at a time; None where the world has no such zone."""
     for year in (at.year, at.year - 1, at.year + 1):
         if (dated := _in_year(local, year)) is None:
             continue
@@ -340,7 +340,7 @@ def _second(at: datetime) -> int:
 
 
 def _offset_by_events(log: Log, node: str, events: Events) -> timedelta | None:
-    """The zone in which lines and the Events about the same agree; None where two zones explain as many."""
+    """Return the zone in which lines and the Events about the same agree; None where two zones explain as many."""
     votes: Counter[timedelta] = Counter()
     for line, uid, _ in log.lines:
         same = resource.event_of(resource.Line(line.said, line.values, uid=uid), node, EARLIEST)

@@ -1,4 +1,4 @@
-"""The logs of kubelets and schedulers in a dump, whose lines get their times once all its objects are known."""
+"""Reads the logs of kubelets and schedulers in a dump; lines get their times once all objects are known."""
 
 import re
 from bisect import bisect_left
@@ -47,7 +47,7 @@ class _Status(msgspec.Struct, frozen=True):
 
     @property
     def evicted(self) -> str:
-        """The text of an eviction: a pod whose process exits with 0 has it in its condition alone."""
+        """Return the text of an eviction: a pod whose process exits with 0 has it in its condition alone."""
         if self.reason == "Evicted":
             return self.message
         ends = (each.message for each in self.conditions or () if each.reason == "TerminationByKubelet")
@@ -104,17 +104,17 @@ class Logs:
 
     @property
     def newest(self) -> datetime | None:
-        """The newest time that the logs state in full: one without a year needs the rest of the dump."""
+        """Return the newest time that the logs state in full: one without a year needs the rest of the dump."""
         return max(filter(None, (each.log.newest for each in self._files)), default=None)
 
     @property
     def hosts(self) -> set[str]:
-        """The nodes of the logs by their own lines, empty for a log that names none."""
+        """Return the nodes of the logs by their own lines, empty for a log that names none."""
         return {each.log.node or each.log.host for each in self._files}
 
     @property
     def nodes_of_pods(self) -> dict[str, set[str]]:
-        """The nodes of the logs whose lines are about a pod, by `namespace/name`."""
+        """Return the nodes of the logs whose lines are about a pod, by `namespace/name`."""
         found = defaultdict[str, set[str]](set)
         for each in self._files:
             if host := each.log.node or each.log.host:
@@ -125,7 +125,7 @@ class Logs:
 
     @property
     def uids(self) -> dict[str, set[str]]:
-        """UIDs of pods in the lines that are read, by `namespace/name`."""
+        """Return the UIDs of pods in known lines, by `namespace/name`."""
         found = defaultdict[str, set[str]](set)
         for each in self._files:
             for line, uid, _ in each.log.lines:
@@ -193,13 +193,13 @@ def _fact(each: Placed, node: str, position: Position) -> Fact:
 
 
 def _named(path: Path) -> str:
-    """The node by a path that was made to name it, `nodes/NODE/kubelet.log` or `NODE.kubelet.log`."""
+    """Return the node by a path that was made to name it, `nodes/NODE/kubelet.log` or `NODE.kubelet.log`."""
     match = _NODE_IN_NAME.fullmatch(path.name)
     return node_in_path(path) or (match["node"] if match else "")
 
 
 def _of_host(host: str, nodes: Sequence[str]) -> str:
-    """The node of a host, if exactly one matches: one name may be the other with a domain. `nodes` are sorted."""
+    """Return the node of a host if exactly one matches: either name may have a domain. `nodes` are sorted."""
     if not host:
         return ""
     ends = [found.start() for found in re.finditer(r"\.", host)]
@@ -210,7 +210,7 @@ def _of_host(host: str, nodes: Sequence[str]) -> str:
 
 
 def _of_pods(log: Log, on_nodes: Mapping[str, set[str]]) -> str:
-    """The only node that the pods of a log were on."""
+    """Return the only node that the pods of a log were on."""
     pods = (line.values.get("pod") for line, _, _ in log.lines)
     found = set().union(*(on_nodes.get(pod, ()) for pod in pods if isinstance(pod, str)))
     return found.pop() if len(found) == 1 else ""
@@ -227,7 +227,7 @@ def _nodes_of_pods(facts: Iterable[Fact]) -> dict[str, set[str]]:
 
 
 def _in_path(path: Path, nodes: Sequence[str]) -> str:
-    """The node whose name is in the name of a file or of its folder, such as `kubelet-NODE.log`."""
+    """Return the node whose name is in the name of a file or of its folder, such as `kubelet-NODE.log`."""
     found = {
         part[start + 1 : end]
         for part in (path.name, path.parent.name)

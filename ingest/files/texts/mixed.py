@@ -1,4 +1,4 @@
-"""Objects as JSON or YAML between other text: in the fences of a ticket, below the commands of a terminal."""
+"""Finds JSON or YAML objects between other text: in the fences of a ticket, or below commands of a terminal."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -46,7 +46,7 @@ def has_objects(data: bytes) -> bool:
 
 
 def split_mixed(data: bytes) -> MixedText:
-    """Part text into the objects in it and the rest."""
+    """Split text into the objects in it and the rest."""
     objects, nodes, rest = list[bytes](), list[str](), list[str]()
     for marks, lines in _chunks(data.decode(errors="replace").replace("\r\n", "\n").split("\n")):
         text = "\n".join(lines)

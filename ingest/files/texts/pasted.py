@@ -106,7 +106,7 @@ def _objects(lines: list[str], printed: Printed) -> Iterator[dict[str, Any]]:
 
 
 def _newest_own(found: Iterable[Mapping[str, Any]]) -> datetime | None:
-    """The newest time that objects have themselves, as Events in custom columns do; an age is not a time."""
+    """Return the newest time that objects have themselves, as Events in custom columns do; an age is not a time."""
     times = (
         each.get("lastTimestamp") if each["kind"] == "Event" else each.get("status", {}).get("startTime")
         for each in found

@@ -1,4 +1,4 @@
-"""Rounds of the eviction manager in a kubelet's log: what an evicted pod's node was low on (rules: kubelet-log)."""
+"""Finds the eviction manager's rounds in a kubelet's log, which show the scarce resource (rules: kubelet-log)."""
 
 from collections.abc import Iterator, Sequence
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""The attempts to place pods in a scheduler's log: results from -v=2 on, scores at -v=10 (rules: scheduler-log).
+"""Reads attempts to place pods in a scheduler's log: results from -v=2 on, scores at -v=10 (rules: scheduler-log).
 
 klog writes neither a year nor a zone. A scheduler's own clock shows UTC unless its file shows another zone.
 """

@@ -1,4 +1,4 @@
-"""The sentences of kubelets before 1.21, in the words and values that later ones write (rules: kubelet-log)."""
+"""Translates sentences of kubelets before 1.21 into the words and values of later ones (rules: kubelet-log)."""
 
 import re
 from itertools import islice

@@ -1,4 +1,4 @@
-"""A kubelet's lines in the records of stores of logs: Cloud Logging, CloudWatch, Loki, Elasticsearch, a journal.
+"""Finds a kubelet's lines in exports of log stores: Cloud Logging, CloudWatch, Loki, Elasticsearch, a journal.
 
 Each becomes a line of a journal, with the record's time and host, so that it is read as any other (kubelet-log).
 """
@@ -41,7 +41,7 @@ class _Around(NamedTuple):
 
 
 def _has_lines(raw: bytes) -> bool:
-    """Say quickly whether JSON may hold lines of a kubelet."""
+    """Tell whether JSON may hold lines of a kubelet, by a quick search."""
     return _MAY_HAVE.search(raw) is not None
 
 
@@ -116,7 +116,7 @@ def _lines_of_record(value: dict[str, Any], around: _Around, depth: int) -> Iter
 
 
 def _rows(value: dict[str, Any]) -> list[dict[str, Any]]:
-    """The rows below columns, as Log Analytics answers, with the names of these; empty for anything else."""
+    """Return the rows below columns, as Log Analytics answers, with the names of these; empty for anything else."""
     columns, rows = value.get("columns"), value.get("rows")
     if not isinstance(columns, list) or not isinstance(rows, list):
         return []
@@ -137,7 +137,7 @@ def _lines_of_text(value: str, around: _Around, depth: int) -> Iterator[str]:
 
 
 def _object_of(text: str) -> Any:
-    """The object whose JSON a text is; None for any other text."""
+    """Return the object whose JSON a text is; None for any other text."""
     try:
         return json.loads(text) if text.lstrip().startswith("{") else None
     except (ValueError, RecursionError):
@@ -157,7 +157,7 @@ def _time_of(record: Mapping[str, Any]) -> datetime | None:
 
 
 def _host_of(record: Mapping[str, Any], depth: int) -> str:
-    """The first host in a record, or in the objects in it, but not in lists."""
+    """Return the first host in a record, or in the objects in it, but not in lists."""
     for name in (*_HOSTS, *_DOTTED):
         value = record.get(name)
         value = value.get("name") if isinstance(value, dict) else value

@@ -1,4 +1,4 @@
-"""The objects in tables of `kubectl get` (nodes, pods and Events), as far as their cells leave no doubt.
+"""Reads objects from tables of `kubectl get` (nodes, pods and Events), if their cells leave no doubt.
 
 Without a column NAMESPACE, the namespace comes from the command above the table, or is empty. A cell is what is below
 its head, or between two spaces where a paste has lost that; a line with other cells is left out. Rows without a head,
@@ -106,7 +106,7 @@ def _with_own_uids(events: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def _known(line: str) -> tuple[str, list[tuple[str, int]]]:
-    """The kind of table that a line is the head of, and its heads with their places."""
+    """Return the kind of table that a line is the head of, and its heads with their places."""
     head = _SINGLE_HEAD if _OF_K9S.search(line) else _HEAD
     found = [(each[0], each.start()) for each in head.finditer(line)]
     names = {name for name, _ in found}
@@ -130,7 +130,7 @@ def _tables(lines: Iterable[str]) -> Iterator[tuple[str, list[Row]]]:
 
 
 def _row_without_head(line: str) -> tuple[str, Row | None]:
-    """The kind and cells of a row whose head is gone; neither for other text."""
+    """Return the kind and cells of a row whose head is gone; neither for other text."""
     for kind, form in _ROWS.items():
         if (found := form.fullmatch(line.strip())) is not None:
             cells = {name.replace("_", " "): each or "" for name, each in found.groupdict().items()}
@@ -165,7 +165,7 @@ def _pod(row: Row, _: Printed) -> dict[str, Any] | None:
     if not name:
         return None
     if not (is_killed or is_by_kubelet(state)):
-        is_row = row["STATUS"] and _READY.fullmatch(row.get("READY", "0/0"))  # prose below a table is none
+        is_row = row["STATUS"] and _READY.fullmatch(row.get("READY", "0/0"))  # prose below a table is not a row
         return {"apiVersion": "v1", "kind": LACKING} if is_row else None  # it would seem to request nothing
     status = _killed(row) if is_killed else {"phase": "Failed", "reason": state}
     return {
@@ -178,7 +178,7 @@ def _pod(row: Row, _: Printed) -> dict[str, Any] | None:
 
 
 def _killed(row: Row) -> dict[str, Any]:
-    """The status of a pod whose last container was OOM killed and not restarted; its phase is not in the table."""
+    """Return the status of a pod whose last container was OOM killed and not restarted. The table lacks its phase."""
     count = row.get("RESTARTS", row.get("RS", "")).partition(" (")[0]
     restarts = int(count) if count.isascii() and count.isdecimal() and len(count) <= _DIGITS else 0
     ended = {"reason": _KILLED, "exitCode": None}
@@ -188,7 +188,7 @@ def _killed(row: Row) -> dict[str, Any]:
 
 
 def _old_event(row: Row, printed: Printed) -> dict[str, Any] | None:
-    """An Event in the columns before 1.13: name and kind are apart, and both ages have one."""
+    """Return an Event in the columns before 1.13: name and kind are apart, and both ages have one."""
     source = _SOURCE.fullmatch(row["SOURCE"])
     now = {
         "OBJECT": f"{row['KIND'].lower()}/{_OF_EVENT.sub('', row['NAME'])}",
@@ -200,7 +200,7 @@ def _old_event(row: Row, printed: Printed) -> dict[str, Any] | None:
 
 
 def _event_of_kind(row: Row, printed: Printed) -> dict[str, Any] | None:
-    """An Event in the columns of 1.13, which have the kind of its object and not the name."""
+    """Return an Event in the columns of 1.13, which have the kind of its object and not the name."""
     kind, message = row["KIND"].lower(), row["MESSAGE"]
     found = OF_NODE.fullmatch(message) if kind == "node" else SCHEDULED.fullmatch(message)
     if found is not None:

@@ -144,7 +144,7 @@ class Tools:
 def _rows(result: Result) -> Answer:
     kept = [dict(zip(result.column_names, row, strict=True)) for row in result.rows[: LIMITS.rows]]
     if len(msgspec.json.encode(kept)) > LIMITS.answer_bytes:  # the embedded engine does not count it
-        raise BadScope(f"the answer is larger than {LIMITS.answer_bytes // MIB} MiB: ask for less")
+        raise BadScope(f"the answer is larger than {LIMITS.answer_bytes // MIB} MiB: narrow the query")
     return {"rows": _plain(kept), "cut": len(result.rows) > LIMITS.rows}
 
 

@@ -24,7 +24,7 @@ class PageSettings(Section):
     @classmethod
     def _rising(cls, steps: tuple[float, float, float]) -> tuple[float, float, float]:
         if not steps[0] < steps[1] < steps[2]:
-            raise ValueError("the three steps rise, as [5, 15, 30]")
+            raise ValueError("the three steps must increase, for example [5, 15, 30]")
         return steps
 
     @property

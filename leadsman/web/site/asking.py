@@ -105,7 +105,7 @@ def csv_of(db: Database, question: Question, process: QueryProcess) -> str | Non
         raise BadScope(str(error)) from None
     text = None if answer is None or answer.result is None else as_csv(answer.result)
     if text is not None and len(text) > LIMITS.answer_bytes:  # the embedded engine does not count it
-        raise BadScope(f"the answer is larger than {LIMITS.answer_bytes // MIB} MiB: ask for less")
+        raise BadScope(f"the answer is larger than {LIMITS.answer_bytes // MIB} MiB: narrow the query")
     return text
 
 

@@ -41,7 +41,7 @@ class EvictionSignal(NamedTuple):
 
     @property
     def assumption(self) -> str:
-        """A sentence on where thresholds are from that no kubelet answered; empty for others."""
+        """Return a sentence about the origin of assumed thresholds; empty for those that a kubelet reported."""
         if self.intended_by:
             return f"No /configz was seen: the threshold is what the ConfigMap {self.intended_by} intends."
         return (
@@ -94,19 +94,19 @@ class Eviction(NamedTuple):
     updated_at: datetime
     found_late: bool = False
     time_known: bool = True
-    """A witness has the time; else `ts` is one of the bounds, and a row with the time takes the place of this."""
+    """True if a witness has the time; else `ts` is one of the bounds, and a row with the time replaces this one."""
     earliest: datetime | None = None
     latest: datetime | None = None
     threshold_kind: str = ""
 
     @property
     def cause_known(self) -> bool:
-        """Tell whether its cause is known; a row with the cause takes the place of one without."""
+        """Tell whether its cause is known; a row with the cause replaces one without."""
         return self.cause != UNKNOWN_CAUSE
 
     @property
     def low_on(self) -> str:
-        """The shortage that the kubelet's message names."""
+        """Return the shortage that the kubelet's message names."""
         low = f"low on {short_of(self.resource)}"
         if self.available is None or self.threshold is None:
             return low
@@ -121,13 +121,13 @@ class Eviction(NamedTuple):
 
     @property
     def outside(self) -> str:
-        """A sentence for a shortage that no pod explains."""
+        """Return a sentence for a shortage that no pod explains."""
         explained = self.pods_usage_ratio is None or self.pods_usage_ratio >= UNEXPLAINED
         return "" if explained else OUTSIDE_PODS
 
     @property
     def remark(self) -> str:
-        """Advice for the search for the culprit; empty if there is none."""
+        """Return advice on how to find the culprit; empty if there is none."""
         is_memory = self.cause == "pressure" and self.resource == "memory"
         is_whole = self.evidence != "log" or self.threshold is not None  # a log may have no more than the resource
         parsed = parse_evicted(self.message) if is_memory and is_whole else None
@@ -138,7 +138,7 @@ class Eviction(NamedTuple):
 
     @property
     def what(self) -> str:
-        """The eviction in the words of the story; empty for a rejection, which the story counts with others."""
+        """Return the eviction in words for the story; empty for a rejection, which the story counts with others."""
         pod = f"Pod {self.namespace}/{self.pod} was evicted"
         if self.cause == "limit":
             return " ".join(
@@ -188,11 +188,11 @@ GC_WAS: Final = {
     "persistent": "kept failing",
     "insufficient_freed": "freed too little",
 }
-"""The same of what is over, or may be."""
+"""The same verdicts for a failure that is over, or may be."""
 
 
 def image_gc_head(verdict: str, reason: str, *, goes_on: bool = True) -> str:
-    """A verdict as a clause, for the story, cards and alerts alike; `goes_on` is false of what is over, or may be."""
+    """Return a verdict as a clause, for the story, cards and alerts; `goes_on` is False if it is or may be over."""
     if (verdict, reason) == ("persistent", "delete_error"):  # it runs, and has found what it wants to delete
         return f"Image GC {'fails' if goes_on else 'failed'} to delete images"
     words = GC_VERDICTS if goes_on else GC_WAS
@@ -213,7 +213,7 @@ def frees_too_little(verdict: str, reason: str) -> bool:
 
 
 def gc_is_heard(verdict: str, reason: str) -> timedelta:
-    """Return how long a failure is news; its alert fires for as long by default, unless samples show that it goes on.
+    """Return how long a failure counts. Its alert fires for as long by default, unless samples show it to continue.
 
     A run comes every 5 minutes, and the kubelet drops Events: silence after that is neither a failure nor a recovery.
     """

@@ -21,7 +21,7 @@ class NodeRow(NamedTuple):
     unschedulable: bool
     deleted: bool
     ready: bool | None
-    """None if the condition Ready is Unknown; or if it was not in what was read: then `ready_message` is empty. An
+    """None if the condition Ready is Unknown, or was not in the input: then `ready_message` is empty. An
     Event of a dump that is newer than the object counts.
     """
     taints: list[str]
@@ -37,7 +37,7 @@ class NodeRow(NamedTuple):
 
     @property
     def says_ready(self) -> bool:
-        """True if its condition Ready was in what was read, with any status."""
+        """True if its condition Ready was in the input, with any status."""
         return bool(ready_state(False, self.ready, self.ready_message) != _UNSAID)
 
 
@@ -45,7 +45,7 @@ _UNSAID: Final = "Unsaid"
 
 
 def ready_state(deleted: Amount, ready: Amount, message: Amount) -> Amount:
-    """Return Ready, NotReady or Unknown by a condition; Unsaid if it was not read, Gone if there is no Node."""
+    """Return Ready, NotReady or Unknown by a condition; Unsaid if it was not in the input, Gone without a Node."""
     return first_of(
         (deleted, "Gone"),
         (is_null(ready) & (message == ""), _UNSAID),
@@ -212,7 +212,7 @@ class SourceError(NamedTuple):
 
 @row(table="watches", version=("ts",))
 class Watch(NamedTuple):
-    """A span in which nothing of a resource was missed."""
+    """A span in which no change of a resource was missed."""
 
     cluster: str
     ts: datetime
@@ -237,7 +237,7 @@ REPEAT_EVERY: Final = timedelta(hours=1)
 
 @row(table="alerts", version=("updated_at",))
 class Alert(NamedTuple):
-    """An alert fired, or was resolved: a row each."""
+    """An alert that fired or was resolved, one row for each."""
 
     cluster: str
     ts: datetime
@@ -276,7 +276,7 @@ class KubeletLogLine(NamedTuple):
 
     @property
     def what(self) -> str:
-        """The sentence about it; empty if the table of evictions, refusals or failed image GC has it."""
+        """Return a sentence about the line; empty if another table has it: evictions, refusals or failed image GC."""
         text = _LOG_LINES.get(self.said, "")
         amount = "an unknown size" if self.amount_bytes is None else size(self.amount_bytes)
         pod = f"{self.namespace}/{self.pod}"

@@ -89,7 +89,7 @@ class PodEnd(NamedTuple):
 
     @property
     def ending(self) -> str:
-        """Words for its end that follow "was"; empty if another sentence has them, or none does."""
+        """Return words for the end that follow "was"; empty if another sentence has them, or none fit."""
         evicted_by = "the eviction API" if self.actor == "eviction API" else self.actor
         drained = ", which drains the node" if self.actor in DRAINERS.values() else ""
         begun = "restarted" if self.container else "ended"
@@ -127,7 +127,7 @@ class PodEnd(NamedTuple):
 
 _SIGNALS: Final = {137: " (SIGKILL)", 143: " (SIGTERM)"}
 _WINDOWS: Final = -65_536
-"""Below it, a code is a status of Windows."""
+"""Lowest exit code of Linux; a lower code is a status of Windows."""
 
 
 KERNEL_KILLS: Final = (
@@ -213,7 +213,7 @@ class SchedulingFailure(NamedTuple):
 
     @property
     def why(self) -> str:
-        """Number of nodes for each reason, as the scheduler writes it; lower bounds if the text was cut."""
+        """Return the number of nodes by reason, as the scheduler writes it; lower bounds if the text was cut."""
         if not self.reasons:
             return self.prefilter or ("no nodes available to schedule pods" if self.nodes_total == 0 else "")
         reasons = ", ".join(f"{nodes} {reason}" for reason, nodes in sorted(self.reasons.items()))
@@ -300,7 +300,7 @@ class ScheduledObject(NamedTuple):
     uid: str
     deleted: bool
     facts: str
-    """Empty if it was deleted."""
+    """Empty if the object was deleted."""
 
 
 @row(table="scheduled_lists")

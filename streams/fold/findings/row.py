@@ -1,4 +1,4 @@
-"""Rows and the tables of their types. Everything else about a table is derived from here."""
+"""Declares row types and their tables. Everything else about a table is derived from them."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
@@ -47,7 +47,7 @@ def row(
     composed: tuple[str, ...] = (),
     version: tuple[str, ...] = (),
 ) -> Callable[[type[RowType]], type[RowType]]:
-    """Declares a type of rows: its columns are those of `table`.
+    """Declare a row type, whose fields are the columns of `table`.
 
     `composed`: properties with the words about a row, which its table stores behind the fields.
     `high_rate`: rows come with every sample of every node, and are kept as long as samples are.

@@ -1,1 +1,1 @@
-"""Moves messages from topics to a store, exactly once for every query."""
+"""Stores messages of topics, exactly once for every query."""

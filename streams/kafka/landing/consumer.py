@@ -42,7 +42,7 @@ from streams.kafka.settings import LandSettings
 SESSION_MS: Final = 20_000
 POLL_MS: Final = 100
 NEVER_MS: Final = 2**31 - 1
-"""Time between two polls: an insert may wait as long as the database is away. Heartbeats keep the membership."""
+"""Longest time between polls: an insert waits while the database is down. Heartbeats keep the membership."""
 FETCH_BYTES: Final = 32 * 1024 * 1024
 MAX_RECORDS: Final = 5_000
 REVOCATION_SECONDS: Final = 15.0
@@ -56,7 +56,7 @@ log = structlog.get_logger(__name__)
 
 
 class Landing:
-    """Consumes topics and hands portions to a store, which a thread runs. A refused portion holds up all others."""
+    """Consumes topics and hands portions to a store on its own thread. A refused portion blocks all others."""
 
     def __init__(
         self,
@@ -90,26 +90,26 @@ class Landing:
         )
         self._buffers = Buffers(self._settings, time.monotonic)
         self._unknown: set[TopicPartition] = set()
-        """Partitions whose progress must be read first: they were just assigned, or their log may be another."""
+        """Partitions whose progress must be read first: just assigned, or perhaps with a replaced log."""
         self._leaderless: set[TopicPartition] = set()
-        """Partitions without a leader, or whose begun portion has a partition without one."""
+        """Partitions without a leader, or whose begun portion includes such a partition."""
         self._known: set[TopicPartition] = set()
-        """Partitions that may be stored. Messages of others are another lander's, or come again."""
+        """Partitions that may be stored. Messages of others belong to another lander, or are received again."""
         self._revoking = False
         self._generation = 0
         """Messages received in an older generation are not stored."""
         self._next: dict[TopicPartition, int] = {}
         """Next offset to store of each partition with received messages."""
         self._received: dict[TopicPartition, Landed] = {}
-        """The offset after the last received message of each partition, and that message's time."""
+        """The offset after the last received message of each partition, and the time of that message."""
         self._connections: dict[TopicPartition, object] = {}
-        """Connection to the leader through which each partition was received."""
+        """Connection to the leader over which each partition was received."""
         self._landed: Counter[tuple[str, ...]] = Counter()
-        """Stored messages, by topic."""
+        """Number of stored messages by topic."""
         self._newest: dict[tuple[str, ...], float] = {}
         self._joined = False
         self._kafka = ""
-        """Id of the cluster."""
+        """Id of the Kafka cluster."""
         self._checked_at = time.monotonic()
         self._ignorance = ""
         """Reason why the partitions' commits cannot be read; empty if they can."""
@@ -120,7 +120,7 @@ class Landing:
         self._retention = RetentionWatch(group, options, self._consumer.assignment, self._gaps)
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Land until `stop`; a portion that is being stored then is finished, if it ends within GRACE_SECONDS.
+        """Land until `stop`. A portion that is being stored then is finished if that takes at most GRACE_SECONDS.
 
         Raises what the store raised, except a TransientFailure, which is retried; KafkaError; or FilesUnusable.
         """
@@ -142,7 +142,7 @@ class Landing:
             raise
 
     async def revoked(self) -> None:
-        """Finish what is being stored, if it ends in time, and forget the rest."""
+        """Finish the portion that is being stored, if there is time, and forget all other messages."""
         self._revoking = True
         try:
             await asyncio.wait_for(self._busy.acquire(), REVOCATION_SECONDS)
@@ -160,7 +160,7 @@ class Landing:
         self._connections.clear()
 
     def assigned(self, partitions: Collection[TopicPartition]) -> None:
-        """Nothing of the partitions is stored before it is known what was begun."""
+        """Mark partitions as unknown: nothing of them is stored before their begun portions are known."""
         self._unknown |= set(partitions)
         self._joined = True
 
@@ -221,7 +221,7 @@ class Landing:
         )
 
     async def _learn(self, stop: asyncio.Event) -> None:
-        """Read what earlier landers began, finish it, and seek each partition to the end of what is stored.
+        """Read and finish the portions of earlier landers, and seek each partition behind its stored messages.
 
         Known partitions are read again where a gap was found. Until aiokafka knows the next assignment, it still
         returns messages of the last one.
@@ -323,7 +323,7 @@ class Landing:
         return True
 
     def _is_ours(self) -> Callable[[], bool]:
-        """Return a function that tells whether the partitions received now still belong to this lander."""
+        """Return a function that tells whether the current partitions still belong to this lander."""
         generation = self._generation
         return lambda: not self._revoking and generation == self._generation
 

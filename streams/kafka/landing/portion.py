@@ -13,11 +13,11 @@ from streams.kafka.message import Message
 from streams.kafka.settings import LandSettings
 
 MAX_RANGES: Final = 64
-"""Ranges of one portion. Each is in the metadata of all their intents, of which Kafka accepts 4 KiB."""
+"""Most ranges of a portion. All are in the metadata of each of its intents, of which Kafka accepts 4 KiB."""
 
 
 class Range(NamedTuple):
-    """Offsets of a partition, both inclusive."""
+    """A range of offsets of a partition, both inclusive."""
 
     partition: int
     start: int
@@ -32,7 +32,7 @@ class _Intent(msgspec.Struct):
 
 
 class Begun(NamedTuple):
-    """A portion that was begun, by the intent of one of its partitions."""
+    """A portion that was begun, as the intent of one of its partitions describes it."""
 
     topic: str
     ranges: tuple[Range, ...]
@@ -51,7 +51,7 @@ class Begun(NamedTuple):
         return _stored(self.topic, self.ranges)
 
     def follows(self, landed: Mapping[TopicPartition, Landed]) -> bool:
-        """Tell whether a store has everything before it. Otherwise, storing it alone would hide missing messages."""
+        """Tell whether a store has everything before it. If not, storing it alone would hide missing messages."""
         before = ((each, landed.get(TopicPartition(self.topic, each.partition))) for each in self.ranges)
         return all(at is None or each.start <= at.end for each, at in before)
 
@@ -115,7 +115,7 @@ class _Buffer:
 
 
 class Buffers:
-    """Received messages that are not stored yet."""
+    """Holds received messages until they are stored."""
 
     def __init__(self, settings: LandSettings, monotonic: Callable[[], float]) -> None:
         self._settings = settings
@@ -142,7 +142,7 @@ class Buffers:
         self._buffers.pop(partition, None)
 
     def cut_due(self) -> Iterator[Portion]:
-        """Take out the due messages, and all of their topic: an insert costs the database more than its rows."""
+        """Take out due messages and all others of their topic: an insert costs the database more than its rows."""
         due = {partition.topic for partition, buffer in self._buffers.items() if self._due(buffer)}
         for topic in sorted(due):
             partitions = sorted(each for each in self._buffers if each.topic == topic)

@@ -18,7 +18,7 @@ TIMES_SECONDS: Final = 30.0
 
 
 async def read_ranges(options: aiokafka_fixes.Options, begun: Begun, is_ours: Callable[[], bool]) -> list[Message]:
-    """The messages of all ranges that the topic still has, in their order.
+    """Return the messages of all ranges that the topic still has, in order.
 
     `options` are aiokafka's. Raises KafkaError, and Abandoned once it `is_ours` no longer.
     """
@@ -49,7 +49,10 @@ async def read_ranges(options: aiokafka_fixes.Options, begun: Begun, is_ours: Ca
 async def read_logs(
     options: aiokafka_fixes.Options, partitions: Collection[TopicPartition], last: Mapping[TopicPartition, Landed]
 ) -> Mapping[TopicPartition, PartitionLog]:
-    """Read what topics have of partitions, and when the message before each end in `last` was. Raises KafkaError."""
+    """Return the offsets that topics have of partitions, and the times of the messages before the ends in `last`.
+
+    Raises KafkaError.
+    """
     one_batch = {"enable_auto_commit": False, "max_partition_fetch_bytes": 1}
     async with aiokafka_fixes.started(AIOKafkaConsumer(**options, **one_batch)) as consumer:
         earliest = await consumer.beginning_offsets(list(partitions))

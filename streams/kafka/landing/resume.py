@@ -1,4 +1,4 @@
-"""Decides where a lander resumes a partition: by the store's progress, the commit and what the topic still has.
+"""Decides where a lander resumes a partition, by the store's progress, the commit and the topic's offsets.
 
 It also tracks which message comes next, because aiokafka skips messages that retention has deleted.
 """
@@ -12,7 +12,7 @@ from streams.kafka.takeover import Gap, GapKind
 
 
 class Arrivals:
-    """Adds to `gaps` what was committed to be received and is not; these topics have no other gaps."""
+    """Adds to `gaps` messages that should have been received and were not; these topics have no other gaps."""
 
     def __init__(self, gaps: Gaps) -> None:
         self._gaps = gaps
@@ -25,7 +25,7 @@ class Arrivals:
         return self._next[partition]
 
     def add(self, partition: TopicPartition, first: int, last: int) -> None:
-        """Offsets of what came, both inclusive."""
+        """Record the first and last offset of received messages, both inclusive."""
         self._reach(partition, first)
         self._next[partition] = last + 1
 
@@ -50,11 +50,11 @@ class Landed(NamedTuple):
 
     end: int
     timestamp_ms: int
-    """Kafka's time of the message before `end`, UNKNOWN_MS where the topic had lost it."""
+    """Kafka's time of the message before `end`; UNKNOWN_MS if the topic had lost it."""
 
 
 UNKNOWN: Final = Landed(-1, UNKNOWN_MS)
-"""It may have lost any of it."""
+"""Progress of a store that may have lost any message."""
 
 
 class PartitionLog(NamedTuple):
@@ -63,7 +63,7 @@ class PartitionLog(NamedTuple):
     earliest: int
     end: int
     timestamp_ms: int | None = None
-    """Kafka's time of the last message that was received, or else landed; None if the topic does not have it."""
+    """Kafka's time of the last received, or else last landed message; None if the topic does not have it."""
 
     def is_other_than(self, last: Landed) -> bool:
         """Tell whether the log was cut back or recreated: it ends before that offset, or has another message."""
@@ -72,10 +72,10 @@ class PartitionLog(NamedTuple):
 
 
 class Resume(NamedTuple):
-    """The state from which a partition resumes."""
+    """The offset from which a partition resumes, and the gaps that this shows."""
 
     stored: int
-    """Everything before it is stored; negative where that is not known."""
+    """The offset before which everything is stored; negative if unknown."""
     gaps: tuple[Gap, ...] = ()
 
 
@@ -86,7 +86,7 @@ def resume(
     log: PartitionLog,
     received: Landed | None = None,
 ) -> Resume:
-    """Decide where a partition resumes, and what is missing.
+    """Decide where a partition resumes, and which messages are missing.
 
     The store's progress decides. The commit counts only if the store has no row for the partition; it is negative if
     Kafka has none. The partition is compared with what was `received` after the stored part, if anything. Rows

@@ -1,4 +1,4 @@
-"""The store's own thread, and how often it is tried."""
+"""Runs a store on its own thread, and retries it."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -24,38 +24,38 @@ _Answer = TypeVar("_Answer")
 
 
 class Store(Protocol):
-    """A database for landed messages. Raises TransientFailure if the caller should retry."""
+    """Stores landed messages. Raises TransientFailure if the caller should retry."""
 
     def __call__(self, portion: Portion, landed: Mapping[TopicPartition, Landed], /) -> None:
-        """Return when the portion is stored, and last of all how far partitions are `landed` with it."""
+        """Return when the portion is stored, and after it the progress of its partitions (`landed`)."""
 
     def landed(self, kafka: str, /) -> dict[TopicPartition, Landed]:
-        """Return the stored progress of a Kafka cluster, by its id. Everything stored afterwards is from it."""
+        """Return the stored progress of a Kafka cluster, by its id. All later messages come from that cluster."""
 
     def resume_from(self, landed: Mapping[TopicPartition, Landed], /) -> None:
-        """Note that these go on from there, since nothing was known of them, or something is missing."""
+        """Store that these partitions resume there, because they had no progress, or messages are missing."""
 
 
 class TransientFailure(Exception):
-    """The store cannot take the portion now; the same one is tried again."""
+    """The store cannot take the portion now; the same portion is retried."""
 
 
 class Abandoned(Exception):
-    """The partitions were revoked, or the lander stops; the next owner finishes what was begun."""
+    """The partitions were revoked, or the lander stops; the next owner finishes the begun portion."""
 
 
 def new_backoff() -> Backoff:
-    """Waits between attempts while the store, or Kafka, takes nothing."""
+    """Return the waits between attempts while the store, or Kafka, accepts nothing."""
     return Backoff(SYSTEM, initial_seconds=FIRST_BACKOFF_SECONDS, limit_seconds=LONGEST_BACKOFF_SECONDS, jitter=0.0)
 
 
 class Storing:
-    """Stores portions one after the other, on a thread that does not keep a process alive whose database hangs."""
+    """Stores portions one after the other, on a daemon thread: a hanging database does not keep the process alive."""
 
     def __init__(self, store: Store) -> None:
         self.refusals = 0
         self.refusal = ""
-        """Reason why the store accepts no data now; empty if it does."""
+        """Reason why the store accepts no data now; empty if it accepts data."""
         self._store = store
         self._waiting: SimpleQueue[Callable[[], None]] = SimpleQueue()
         Thread(target=self._run, name="landing", daemon=True).start()
@@ -67,7 +67,7 @@ class Storing:
         stop: asyncio.Event,
         is_ours: Callable[[], bool],
     ) -> None:
-        """Return when the portion is stored, however often that must be tried.
+        """Return when the portion is stored, after any number of retries.
 
         Raises Abandoned if it is no longer ours, or the lander stops; and what storing raises.
         """

@@ -1,1 +1,1 @@
-"""Findings and alerts as Kafka messages."""
+"""Encodes findings and alerts as Kafka messages."""

@@ -16,13 +16,13 @@ KIND: Final = "alert"
 
 
 class AlertMessage(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """An alert fires, or was resolved. `labels` are its identity, `annotations` are words for people."""
+    """An alert that fires or was resolved. `labels` are its identity, `annotations` are texts for people."""
 
     status: Literal["firing", "resolved"]
     fingerprint: str
-    """16 hexadecimal digits, of all labels."""
+    """Hash of all labels, in 16 hexadecimal digits."""
     labels: dict[str, str]
-    """`alertname`, `severity`, `cluster`, `node` if it has one, and what sets it apart from others of its name."""
+    """`alertname`, `severity`, `cluster`, `node` if any, and labels that distinguish it from others of its name."""
     annotations: dict[str, str]
     """`summary`, `description` and `runbook_url`."""
     starts_at: datetime
@@ -30,7 +30,7 @@ class AlertMessage(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     ends_at: datetime | None = None
     """When it was resolved, in event time; null while it fires."""
     updated_at: datetime
-    """When its words last changed, in event time."""
+    """When its annotations last changed, in event time."""
     reason: str = ""
     """Reason why it was resolved: `unknown`, `deleted`, `cordoned`, or empty if it is over."""
 
@@ -57,7 +57,7 @@ def encode_alert(alert: Alert) -> bytes:
 
 
 def alert_headers(alert: Alert) -> Headers:
-    """Headers of an alert's message; the subject is the node, the time that of its last update."""
+    """Return the headers of an alert's message; the subject is its node, the time that of its last update."""
     identity = f"{alert.fingerprint}@{alert.starts_at.isoformat()}#{alert.status}@{alert.updated_at.isoformat()}"
     return event_headers(KIND, KIND, identity, alert.cluster, alert.node, alert.updated_at.isoformat())
 

@@ -15,11 +15,11 @@ KIND: Final = "findings"
 ROW_TYPES: Final[dict[str, type[Row]]] = {
     table: row_type for row_type, table in TABLES.items() if row_type is not DeadLetter
 }
-"""Types of a reducer's rows, by table. Dead letters have their own topic."""
+"""Row types of reducers by table. Dead letters have their own topic."""
 
 
 def _columns(row_type: type[Row]) -> type[msgspec.Struct]:
-    """A list for each column; a message of an older version lacks the columns that are new."""
+    """Return a struct with a list for each column; messages of older versions lack newer columns."""
     fields = [
         (name, list[hint] | None, None)  # type: ignore[valid-type]
         for name, hint in stored_types(row_type).items()
@@ -44,7 +44,7 @@ Tables: Final = msgspec.defstruct(
     kw_only=True,
     omit_defaults=True,
 )
-"""The columns of each table of which there are rows."""
+"""The columns of each table that has rows."""
 
 
 class Findings(msgspec.Struct, frozen=True, kw_only=True, tag=KIND, tag_field="kind"):
@@ -77,12 +77,12 @@ def finding_headers(cluster: str, node: str, ts: datetime, identity: str) -> Hea
 
 
 def decode_findings(value: bytes) -> Findings:
-    """Raises msgspec.MsgspecError for what `encode_findings` of no version wrote."""
+    """Decode findings. Raises msgspec.MsgspecError for bytes that no version of `encode_findings` wrote."""
     return _decoder.decode(value)
 
 
 def columns_of(findings: Findings) -> dict[str, dict[str, list[object]]]:
-    """Return the columns by table. One that a message lacks is None in every row; empty or zero if not nullable."""
+    """Return the columns by table. A missing column is None in every row, or empty or zero if it is not nullable."""
     found: dict[str, dict[str, list[object]]] = {}
     for table, columns_type in COLUMNS.items():
         columns = getattr(findings.tables, table)

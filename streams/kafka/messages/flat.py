@@ -1,4 +1,4 @@
-"""Flat messages: a JSON object a row, on a topic a table, for consumers that want one table and nothing else.
+"""Encodes flat messages: one JSON object a row, one topic a table, for consumers of a single table.
 
 `leadsman.flat.<table>` has the columns of that table. Its key is that of the log, `cluster/node` or `cluster`, so a
 node's rows arrive in their order. A later row replaces an earlier one of the same natural key, as in the table.
@@ -34,14 +34,14 @@ _summary: Final = msgspec.json.Decoder(SummaryRecord)
 
 
 def columns(table: str) -> dict[str, object]:
-    """Return the types of a flat message by its names."""
+    """Return the types of a flat message's fields by name."""
     if table in _OF_SAMPLES:
         return _OF_NODE | _OF_SAMPLES[table]
     return stored_types(ROW_TYPES[table])
 
 
 def flat_rows(tables: Collection[str], rows: Sequence[Row]) -> Iterator[tuple[str, bytes]]:
-    """Encode rows of these tables: the table and the message of each."""
+    """Yield the table and the message of each row that belongs to one of these tables."""
     for row in rows:
         if (table := TABLES[type(row)]) in tables:
             (values,) = stored_values(type(row), [row])
@@ -71,7 +71,7 @@ def flat_headers(table: str, record: AnyRecord, identity: str) -> Headers:
 
 
 def message_types() -> type[msgspec.Struct]:
-    """Return a struct with the message of each table, for its JSON Schema: a reader of any version takes any."""
+    """Return a struct with the message of each table, for the JSON Schema, which readers of any version accept."""
     messages = []
     for table in sorted(FLAT_TABLES):
         fields = [(name, hint, unknown(hint)) for name, hint in columns(table).items()]

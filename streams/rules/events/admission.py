@@ -320,7 +320,7 @@ def _cpus_of(digits: str) -> str:
 
 
 def amount(value: int, resource: str) -> str:
-    """An amount of a resource, as `1 CPU`, `2 GiB of memory` or `8 nvidia.com/gpu`."""
+    """Return an amount in words, such as `1 CPU`, `2 GiB of memory` or `8 nvidia.com/gpu`."""
     if resource == CPU:
         return cpus(value)
     if resource in {"memory", "ephemeral-storage"} or resource.startswith("hugepages-"):
@@ -329,7 +329,7 @@ def amount(value: int, resource: str) -> str:
 
 
 def of(part: int, whole: int, resource: str) -> str:
-    """A part of an amount, as `8 of 8 CPUs`."""
+    """Return a part of an amount in words, such as `8 of 8 CPUs`."""
     given = amount(whole, resource)
     unit = given.partition(" of ")[2]
     return f"{(size(part) if unit else amount(part, resource).partition(' ')[0])} of {given}"

@@ -7,7 +7,7 @@ from ingest.model.objects.event import Event
 
 BURST: Final = 25.0
 REFILL_SECONDS: Final = 300.0
-"""The recorder's token bucket of each source and object (rules: dropped-events)."""
+"""Size and refill of the recorder's token bucket for each source and object (rules: dropped-events)."""
 
 
 class Counted(NamedTuple):
@@ -19,21 +19,21 @@ class Counted(NamedTuple):
 
 
 class Bucket(NamedTuple):
-    """Tokens left in a recorder's bucket, as far as the events that passed it show."""
+    """The tokens left in a recorder's bucket, as far as the events that passed it show."""
 
     tokens: float
     at: float
 
 
 class Occurrences(NamedTuple):
-    """The delta that an observation adds; `lower_bound` where the true number can be higher."""
+    """The occurrences that an observation adds; `lower_bound` if the true number can be higher."""
 
     delta: int
     lower_bound: bool
 
 
 def event_count(event: Event) -> int:
-    """The count that the object states, at least 1."""
+    """Return the count that the object states, at least 1."""
     series = event.series.count if event.series else 0
     return max(1, series, event.count or 0, event.deprecated_count or 0)
 
@@ -57,7 +57,7 @@ def occurrences(event: Event, *, added: bool, before: Counted | None, now: Count
 
 
 def _first(event: Event, *, added: bool, now: Counted, vague: bool) -> Occurrences:
-    """An Event never seen before: a count above 1 may be from before this object's life (rules: event-counts)."""
+    """Count a new Event: a count above 1 may be from before this object's life (rules: event-counts)."""
     first = event.first_timestamp or event.deprecated_first_timestamp
     last = event.last_timestamp or event.deprecated_last_timestamp
     if now.total == 1 or (added and first is not None and first == last):
@@ -66,7 +66,7 @@ def _first(event: Event, *, added: bool, now: Counted, vague: bool) -> Occurrenc
 
 
 def draw(bucket: Bucket | None, at: float, count: int) -> Bucket:
-    """The bucket after `count` events have passed it; with less than one token left, the next is dropped unseen."""
+    """Return the bucket after `count` events; with less than one token left, the next event is dropped unseen."""
     if bucket is None:
         return Bucket(max(0.0, BURST - count), at)
     refilled = min(BURST, bucket.tokens + max(0.0, at - bucket.at) / REFILL_SECONDS)

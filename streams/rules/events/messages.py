@@ -1,4 +1,4 @@
-"""The kubelet's texts about a node and about admission, parsed (rules: admission-failures, eviction-messages), and
+"""Parses the kubelet's texts about a node and about admission (rules: admission-failures, eviction-messages), and
 what all texts share.
 
 The texts come from a cluster and may be anything: nothing here raises, and what is not one of the known texts is
@@ -17,12 +17,12 @@ LONGEST_MESSAGE: Final = 16 * 1024
 
 
 def message_body(message: str) -> str:
-    """The text itself, without the prefix of combined events and surrounding space, cut at `LONGEST_MESSAGE`."""
+    """Return the text without the prefix of combined events and surrounding space, cut at `LONGEST_MESSAGE`."""
     return message[: LONGEST_MESSAGE + len(COMBINED)].removeprefix(COMBINED)[:LONGEST_MESSAGE].strip()
 
 
 def whole_number(digits: str) -> int | None:
-    """A number of a message; None if it is more than 64 bits hold."""
+    """Return a number of a message; None beyond 64 bits."""
     number = int(digits)
     return number if number <= INT64_MAX else None
 

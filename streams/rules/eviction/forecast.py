@@ -40,7 +40,7 @@ class Low(NamedTuple):
 
 
 class Swing(NamedTuple):
-    """The way since the last turn."""
+    """The course since the last turn."""
 
     falls: bool
     from_seconds: float
@@ -145,7 +145,7 @@ Due: TypeAlias = tuple[tuple[float, float] | None, ...]
 
 
 class Band(NamedTuple):
-    """Seconds until a threshold is met: 10, 50 and 90 times of 100 it is met before."""
+    """Seconds before which a threshold is met in 10, 50 and 90 of 100 cases."""
 
     earliest: float
     likely: float
@@ -153,7 +153,7 @@ class Band(NamedTuple):
 
 
 class Course(NamedTuple):
-    """The memory of one amount: never more than a few hundred numbers."""
+    """The remembered course of one amount: at most a few hundred numbers."""
 
     window: Window = ()
     due: Due = _NONE
@@ -168,7 +168,7 @@ MET: Final = Band(0.0, 0.0, 0.0)
 
 
 def follow(course: Course, seconds: float, value: int, capacity: int) -> tuple[Course, Line | None]:
-    """The course with one more sample, and the line that it supports; an old sample changes nothing."""
+    """Return the course with one more sample, and the line that it supports; an old sample changes nothing."""
     window, due, above, below, swings = course
     if window and seconds <= window[-1][0]:
         return course, line(window, _off(above))
@@ -208,13 +208,13 @@ def _mean(known: float | None, error: float) -> float:
 
 
 def since(course: Course, seconds: float) -> Course:
-    """The course without what was before: a kubelet restarted then."""
+    """Return the course from a time on, when the kubelet restarted."""
     kept = tuple(point for point in course.window if point[0] >= seconds)
     return course if len(kept) == len(course.window) else Course(window=kept)
 
 
 def forecast(course: Course, ahead: Line | None, value: int, threshold: int | None) -> Band | None:
-    """Time at which the amount falls below the threshold; None if only noise leads there."""
+    """Return when the amount falls below the threshold; None if the fall is not clearly larger than the noise."""
     if threshold is None:
         return None
     if value < threshold:

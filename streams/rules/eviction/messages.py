@@ -1,4 +1,4 @@
-"""The kubelet's texts about evictions, parsed (rules: eviction-messages), of all versions.
+"""Parses the kubelet's texts about evictions, of all versions (rules: eviction-messages).
 
 Texts are hostile: nothing here raises, and an unknown text is None. Amounts are exact, in base units: bytes for
 memory and ephemeral-storage, else inodes or processes.
@@ -48,7 +48,7 @@ class PressureEviction(NamedTuple):
     available: int | None = None
     offenders: tuple[Offender, ...] = ()
     complete: bool = True
-    """False if the text continues in an unknown form, or was cut off."""
+    """True unless the text continues in an unknown form, or was cut off."""
 
 
 class AdmissionRejection(NamedTuple):
@@ -71,7 +71,7 @@ class LimitEviction(NamedTuple):
 
 
 class UnexplainedEviction(NamedTuple):
-    """A pod of which only the word Evicted was seen, or a line of the log without a reason: any of these three."""
+    """A pod with only the word Evicted, or with a log line without a reason: any of these three kinds."""
 
 
 Eviction: TypeAlias = PressureEviction | AdmissionRejection | LimitEviction
@@ -119,7 +119,7 @@ _LIMITS: Final[tuple[tuple[LimitKind, re.Pattern[str]], ...]] = (
 
 
 def parse_reclaim(reason: str, message: str) -> str | None:
-    """The resource that a kubelet tries to reclaim, as it is named now; None for another Event."""
+    """Return the resource that a kubelet tries to reclaim, as it is named now; None for another Event."""
     match = _RECLAIM.fullmatch(message_body(message)) if reason == "EvictionThresholdMet" else None
     return match and _BEFORE_1_12.get(match[1], match[1])
 
@@ -146,7 +146,7 @@ def _pressure(text: str) -> PressureEviction | None:
 
 
 def _offenders(text: str, position: int) -> tuple[tuple[Offender, ...], int]:
-    """The sentences about pod and containers from `position`, and where the first other text begins."""
+    """Return the sentences about pod and containers from `position`, and where the first other text begins."""
     offenders = []
     while position < len(text):
         pod = _POD_OFFENDS.match(text, position)
@@ -175,7 +175,7 @@ def _rejection(text: str) -> AdmissionRejection | None:
 
 
 def _whole(quantity: str) -> int | None:
-    """A quantity in base units; None if it is not a whole number of them within 64 bits."""
+    """Return a quantity in base units; None if it is not a whole number of them within 64 bits."""
     try:
         nanos = nano_units(quantity)
     except InvalidQuantity:

@@ -1,4 +1,4 @@
-"""The order in which the kubelet would evict the pods of a node (rules: eviction-loop, eviction-order).
+"""Computes the order in which the kubelet would evict the pods of a node (rules: eviction-loop, eviction-order).
 
 QoS class is never compared. The kubelet's own sort is unstable, so it leaves the order of equal pods undefined; here
 ties are broken by namespace, name and uid, so that the result is deterministic. `sql.schema.views` makes the view
@@ -16,7 +16,7 @@ from streams.rules.values.expressions import Amount, either
 from streams.rules.values.version import is_at_least
 
 UNEXPLAINED: Final = 0.1
-"""If all pods together use less than this share of all use, none of them explains the pressure. It is our choice."""
+"""If all pods together use less than this share of the total, they do not explain the pressure. It is our choice."""
 
 
 class RankedPod(NamedTuple):
@@ -129,7 +129,7 @@ def exceeds(is_pid: Amount, has_stats: Amount, usage: Amount, request: Amount) -
 
 
 def signal_use(signal: str, layout: Layout, pod: RankedPod) -> SignalUse:
-    """Usage and request that the ranking for `signal` compares, and whether usage exceeds the request.
+    """Return the usage and request that the ranking for `signal` compares, and whether usage exceeds the request.
 
     Bytes for memory and disks, inodes, or processes. Processes have no request that the kubelet would compare:
     their request is 0 and never exceeded. Raises KeyError for an unknown signal.

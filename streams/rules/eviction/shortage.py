@@ -1,4 +1,4 @@
-"""Words for what a node is short of, in the story, cards and alerts alike."""
+"""Words for the resource that a node is short of, in the story, cards and alerts alike."""
 
 from typing import Final
 
@@ -22,9 +22,9 @@ FAMILIES: Final = {
 UNKNOWN_CAUSE: Final = "unknown"
 """Cause of an eviction of which only the word Evicted was seen, or a line of a log that does not say why."""
 WHY_UNKNOWN: Final = "reason unknown"
-"""Follows that pods were evicted for this cause."""
+"""Text after an eviction for this cause."""
 NO_NEW_PODS: Final = "no new pods are placed there"
-"""It is so of a node that is cordoned or not Ready."""
+"""Consequence of a node that is cordoned or not Ready."""
 WHILE_UNDER_PRESSURE: Final = "New pods may be refused, and pods can be evicted."
 
 

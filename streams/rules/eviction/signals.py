@@ -1,4 +1,4 @@
-"""Eviction signals as the kubelet observes them (rules: eviction-signals)."""
+"""Computes eviction signals as the kubelet observes them (rules: eviction-signals)."""
 
 from collections.abc import Callable
 from enum import StrEnum
@@ -78,7 +78,7 @@ def measured(signal: str) -> str:
 
 
 def observe(sample: NodeSample) -> dict[str, Observed]:
-    """The signals that the sample supports, in the order of `SIGNALS`.
+    """Return the signals that the sample supports, in the order of `SIGNALS`.
 
     A signal of which any input is missing is not observed and so never met (rules: eviction-signals).
     """
@@ -109,13 +109,13 @@ def _memory(available_bytes: int | None, working_set_bytes: int | None) -> tuple
 
 
 def _processes(pids_max: int | None, pids_current: int | None) -> tuple[int | None, int | None]:
-    if not pids_max or pids_current is None:  # of a maximum of 0 nothing could run, not even what says so
+    if not pids_max or pids_current is None:  # with a maximum of 0 nothing could run, not even the reporter
         return None, None
     return pids_max - pids_current, pids_max
 
 
 def layout_of(sample: NodeSample) -> Layout:
-    """The layout as one sample shows it.
+    """Return the layout as one sample shows it.
 
     File systems of equal capacity and equally many inodes are taken as one; what is available may differ, because
     they are sampled at different moments. So two disks of the very same size look like one. A file system that
@@ -139,7 +139,7 @@ def layout(
     containerfs: Amount,
     containerfs_inodes: Amount,
 ) -> Amount:
-    """The layout by the capacities of the file systems, in bytes and inodes; 0 if not known."""
+    """Return the layout by the capacities of the file systems, in bytes and inodes; 0 if not known."""
     return choose(
         _may_be_same(imagefs, imagefs_inodes, nodefs, nodefs_inodes),
         Layout.SINGLE,

@@ -1,4 +1,4 @@
-"""Eviction thresholds that are in force on a node, and which of them a message names (rules: eviction-thresholds).
+"""Computes the effective eviction thresholds of a node, and which one a message names (rules: eviction-thresholds).
 
 A percentage is of the capacity of the signal's file system, with the kubelet's 32 bits. So 15 % and 10 % of one disk
 are different numbers, and so are those of two disks.
@@ -54,7 +54,7 @@ class NodeThresholds(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
 
 def first_met(hard: Amount, soft: Amount) -> Amount:
-    """The higher of two thresholds, which a signal that falls meets first; None or null if there is none."""
+    """Return the higher of two thresholds, which a signal that falls meets first; None or null if there is none."""
     if isinstance(hard, Expression):
         return Expression(f"if(ifNull({soft} > {hard}, {hard} IS NULL), {soft}, {hard})")
     return max((each for each in (hard, soft) if each is not None), default=None)
@@ -80,7 +80,7 @@ def effective_thresholds(
     *,
     windows: bool = False,
 ) -> NodeThresholds:
-    """The thresholds that a kubelet with `config` uses; without one, or without `evictionHard` in it, its defaults.
+    """Return the thresholds of a kubelet with `config`; its defaults without a config or without `evictionHard`.
 
     An empty `evictionHard` means no hard threshold, a missing one the defaults. An unknown version (empty) counts
     as the newest. Raises BadThreshold for what no kubelet would start with.
@@ -96,7 +96,7 @@ def effective_thresholds(
 
 
 def default_hard(kubelet_version: str, *, windows: bool = False) -> dict[str, str]:
-    """The hard thresholds of a kubelet without configured ones."""
+    """Return the hard thresholds of a kubelet without configured ones."""
     if windows:
         return {signals.MEMORY_AVAILABLE: "500Mi", signals.NODEFS_AVAILABLE: "10%", signals.IMAGEFS_AVAILABLE: "15%"}
     defaults = {
@@ -112,7 +112,7 @@ def default_hard(kubelet_version: str, *, windows: bool = False) -> dict[str, st
 
 
 def threshold_value(text: str, capacity: int) -> int:
-    """A threshold or minimum reclaim in the signal's unit (bytes, inodes, processes), of `capacity` where a percent.
+    """Return a threshold or minimum reclaim in the signal's unit; a percentage is of `capacity`.
 
     A quantity between two integers is rounded up, which changes no comparison. Raises BadThreshold.
     """
@@ -168,7 +168,7 @@ def _merged(settings: KubeletConfiguration, defaults: Mapping[str, str]) -> Mapp
 
 
 def _checked_thresholds(texts: Mapping[str, str]) -> dict[str, str]:
-    """All but those that mean ignore."""
+    """Return the thresholds without those that mean "ignore"."""
     for signal, text in texts.items():
         amount = _amount(signal, text)
         if not (0 <= amount <= 1 if text.endswith("%") else amount > 0):
@@ -177,7 +177,7 @@ def _checked_thresholds(texts: Mapping[str, str]) -> dict[str, str]:
 
 
 def _amount(signal: str, text: str) -> float:
-    """A percentage as its fraction, a quantity in base units."""
+    """Return a percentage as its fraction, a quantity in base units."""
     if signal not in signals.CONDITIONS:
         raise _bad(signal, "no such signal")
     try:
@@ -205,7 +205,7 @@ def _bad(signal: str, problem: str) -> BadThreshold:
 def _allocatable_memory(
     config: KubeletConfiguration, by_signal: Mapping[str, SignalThresholds]
 ) -> dict[str, SignalThresholds]:
-    """The copy of the hard memory threshold for the pods' own cgroup."""
+    """Return the copy of the hard memory threshold for the pods' own cgroup."""
     memory = by_signal.get(signals.MEMORY_AVAILABLE)
     enforced = ["pods"] if config.enforce_node_allocatable is None else config.enforce_node_allocatable
     if memory is None or memory.hard is None or "pods" not in enforced:
@@ -258,7 +258,7 @@ _CAPACITY_OF = {
 
 
 def capacities_of(node: Node) -> dict[str, int]:
-    """The capacity in bytes that a Node itself has of each signal's resource, as far as it is known."""
+    """Return the capacity in bytes that a Node itself has of each signal's resource, as far as it is known."""
     capacity = node.status.capacity or {}
     found: dict[str, int] = {}
     for signal, resource in _CAPACITY_OF.items():
@@ -272,7 +272,7 @@ def capacities_of(node: Node) -> dict[str, int]:
 def named_signal(
     resource: str, threshold: int | None, thresholds: Mapping[str, SignalThresholds], capacities: Mapping[str, int]
 ) -> str:
-    """The signal of the resource whose threshold that is: exactly, else of a capacity that has changed a little."""
+    """Return the signal of the resource with that threshold: exactly, else after a small change of capacity."""
     if threshold is None:
         return ""
     distances = {

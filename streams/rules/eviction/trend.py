@@ -105,7 +105,7 @@ def _coarser(window: Window) -> Window:
 
 
 def line(window: Window, off: Callable[[float], float] | None = None) -> Line | None:
-    """The least-squares line through the longest part of the window, up to now, that one slope explains.
+    """Return the least-squares line through the longest part of the window, up to now, that one slope explains.
 
     `off` is how far samples were off their forecasts of so many seconds, None for not at all: an amount that grows in
     steps looks flat between two of them. None if there are too few points, or too short a span. One pass from now

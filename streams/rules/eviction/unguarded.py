@@ -14,7 +14,7 @@ CONSEQUENCES: Final = {
 }
 """The consequence if a resource runs out without a threshold."""
 LOW_PERCENT: Final = 5
-"""Less than this of a capacity is little, where no threshold acts."""
+"""Below this percentage of capacity a signal without a threshold is low."""
 
 
 class Reading(NamedTuple):
@@ -25,7 +25,7 @@ class Reading(NamedTuple):
 
 
 def unguarded_of(readings: Iterable[Reading]) -> frozenset[str]:
-    """The signals of one sample that neither have a threshold nor another signal of their file system with one."""
+    """Return a sample's signals that have no threshold, on a file system where no other signal has one."""
     known = tuple(readings)
     return frozenset(
         one.signal
@@ -41,7 +41,7 @@ def _is_alike(one: Reading, other: Reading) -> bool:
 
 
 def is_low(available: Amount, capacity: Amount, percent: Amount = LOW_PERCENT) -> Amount:
-    """Tell whether so little is left that a signal without a threshold is worth a word."""
+    """Tell whether so little is left that a signal without a threshold is reported."""
     return available * 100 < capacity * percent
 
 

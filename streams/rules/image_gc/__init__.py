@@ -1,1 +1,1 @@
-"""The kubelet's image garbage collection: its arithmetic and its messages."""
+"""Describes the kubelet's image garbage collection: its arithmetic and its messages."""

@@ -1,4 +1,4 @@
-"""The kubelet's texts about image garbage collection, parsed (rules: image-gc-loop, image-gc-messages,
+"""Parses the kubelet's texts about image garbage collection (rules: image-gc-loop, image-gc-messages,
 invalid-capacity), of all versions.
 
 Texts are hostile: nothing here raises, and no number is given that the text does not have. Words for result and
@@ -89,7 +89,7 @@ _OF_EACH_RUN: Final = re.compile(
     rf"wanted to free {_NUMBER}, but freed {_NUMBER} space with errors in image deletion: "
 )
 _DETECT_ERRORS: Final = re.compile(r"(?:get container status: )?rpc error: code = \w{1,40} desc = ")
-"""Not of statistics or of a deletion, whose errors have words before them."""
+"""Excludes errors of statistics and of deletions, which have words before them."""
 _STATS_ERRORS: Final = (
     "get filesystem info: ",
     "imageFs information is unavailable",

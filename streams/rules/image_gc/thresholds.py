@@ -28,11 +28,11 @@ class ImageGcDecision(NamedTuple):
     usage_percent: int | None
     """None if the capacity is 0."""
     wanted_bytes: int
-    """To free; 0 unless the verdict is `free`."""
+    """Bytes to free; 0 unless the verdict is `free`."""
 
 
 def usage_percent(available_bytes: int | None, capacity_bytes: int | None) -> int | None:
-    """Percent of the image file system in use, rounded up as by the kubelet; None for capacity 0.
+    """Return the percentage of the image file system in use, rounded up as by the kubelet; None for capacity 0.
 
     A missing value counts as 0, and `available_bytes` as at most the capacity.
     """
@@ -41,17 +41,17 @@ def usage_percent(available_bytes: int | None, capacity_bytes: int | None) -> in
 
 
 def percent_used(available: Amount, capacity: Amount) -> Amount:
-    """The kubelet takes the whole percents that are available from 100. Capacity 0 counts as 1."""
+    """Return 100 minus the whole percents that are available, as the kubelet does. Capacity 0 counts as 1."""
     return 100 - _available(available, capacity) * 100 // most(1, capacity)
 
 
 def wanted_bytes(available: Amount, capacity: Amount, low_percent: Amount) -> Amount:
-    """Bytes to free until usage is down at the low threshold; negative where it is below."""
+    """Return the bytes to free until usage is at the low threshold; negative below it."""
     return capacity * (100 - low_percent) // 100 - _available(available, capacity)
 
 
 def verdict(percent: Amount, capacity: Amount, high_percent: Amount, maximum_age_seconds: Amount) -> Amount:
-    """The `Verdict`, by usage and capacity of the image file system."""
+    """Return the `Verdict`, by usage and capacity of the image file system."""
     return choose(
         is_disabled(high_percent, maximum_age_seconds),
         "disabled",
@@ -80,7 +80,7 @@ def is_disabled(high_percent: Amount, maximum_age_seconds: Amount = 0) -> Amount
 
 
 def gc_threshold_available_bytes(capacity_bytes: int, high_percent: int) -> int:
-    """The available bytes below which image GC frees space, exact for the kubelet's integer division.
+    """Return the available bytes below which image GC frees space, exact for the kubelet's integer division.
 
     Usage is rounded up to whole percents: 84.01 % counts as 85. So with a high threshold of 85 it begins when less
     than 16 % is available.

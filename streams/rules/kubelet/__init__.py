@@ -1,1 +1,1 @@
-"""The effect of a kubelet's settings on its node."""
+"""Computes the effect of a kubelet's settings on its node."""

@@ -1,4 +1,4 @@
-"""Node conditions beside those of the kubelet: of node-problem-detector, cloud providers and network plugins."""
+"""Reads node conditions of node-problem-detector, cloud providers and network plugins."""
 
 import re
 from collections.abc import Iterable

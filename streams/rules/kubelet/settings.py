@@ -1,4 +1,4 @@
-"""Settings of a kubelet that deserve a warning: one table of rules (rules: kubelet-warnings, allocatable).
+"""Finds kubelet settings that deserve a warning, by one table of rules (rules: kubelet-warnings, allocatable).
 
 Each concludes from what `/configz`, the Node, its pods and Events show, and is silent where that is not known.
 """
@@ -34,7 +34,7 @@ def reserved(config: KubeletConfiguration) -> dict[str, int]:
 
 
 def hard_thresholds(config: KubeletConfiguration, version: str, capacity: Mapping[str, int]) -> dict[str, int]:
-    """Return the memory and ephemeral storage that is kept back so that pods do not reach the threshold. Raises
+    """Return the memory and ephemeral storage withheld so that pods do not reach the threshold. Raises
     BadValue.
     """
     by_signal = effective_thresholds(config, version).by_signal
@@ -46,7 +46,7 @@ def hard_thresholds(config: KubeletConfiguration, version: str, capacity: Mappin
 
 
 def allocatable(config: KubeletConfiguration, version: str, capacity: Mapping[str, int]) -> dict[str, int]:
-    """Allocatable cpu, memory and ephemeral storage, of those that the capacity has. Raises BadValue."""
+    """Return allocatable cpu, memory and ephemeral storage, as far as the capacity has them. Raises BadValue."""
     kept, hard = reserved(config), hard_thresholds(config, version, capacity)
     left = {
         resource: max(0, capacity[resource] - kept.get(resource, 0) - hard.get(resource, 0))
@@ -77,9 +77,9 @@ class Kubelet(NamedTuple):
     """The Node's capacity in base units, cpu in millicores; empty if the Node was not seen."""
     allocatable: Mapping[str, int]
     settled: bool
-    """Settings and Node were seen long enough after the last change of either: they belong together."""
+    """True if settings and Node were seen long enough after the last change of either to belong together."""
     amplified: bool
-    """Something beside the kubelet sets the Node's cpu or memory (rules: koordinator)."""
+    """True if another program than the kubelet sets the Node's cpu or memory (rules: koordinator)."""
     pressures: Mapping[str, tuple[datetime, ...]]
     """When each condition last began, at most SWINGS times."""
     daemon_sets: frozenset[str]

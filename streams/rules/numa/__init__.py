@@ -1,1 +1,1 @@
-"""CPU, memory and topology managers, and every source that describes NUMA nodes."""
+"""Models CPU, memory and topology managers, and every source that describes NUMA nodes."""

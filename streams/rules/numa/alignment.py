@@ -11,7 +11,7 @@ LOCAL: Final = 10
 
 
 class Layout(NamedTuple):
-    """A machine; each is empty if it is not known."""
+    """The layout of a machine; unknown fields are empty."""
 
     numa_of: Mapping[int, int]
     """NUMA node of each CPU."""
@@ -28,7 +28,7 @@ class Alignment(NamedTuple):
     hugepages: list[int]
     devices: list[int]
     stray: list[str]
-    """Resources whose devices are not all beside its CPUs, or of which nobody knows."""
+    """Resources whose devices are not all on its CPUs' NUMA nodes, or whose place is unknown."""
     l3_caches: int | None
     aligned: bool | None
     distance: int | None
@@ -36,7 +36,7 @@ class Alignment(NamedTuple):
 
 
 def alignment(container: ContainerResources, layout: Layout, *, exclusive: bool) -> Alignment | None:
-    """None if it holds nothing that has a place. `exclusive`: its `cpu_ids` are its own."""
+    """Judge a container; None if it holds nothing with a NUMA node. `exclusive`: its `cpu_ids` are its own."""
     ids = container.cpu_ids if exclusive else ()
     memory = _numa_nodes(each.numa_nodes for each in container.memory if each.memory_type == "memory")
     pages = _numa_nodes(each.numa_nodes for each in container.memory if each.memory_type != "memory")

@@ -54,7 +54,7 @@ _socket: Final[_Level] = attrgetter("socket")
 
 
 def take_cpus(topology: NumaTopology, free: Cpus, count: int, affinity: Affinity | None, options: Assignment) -> Cpus:
-    """`count` of the free CPUs, first of the affinity's NUMA nodes (or sockets), then any. Raises NotEnoughCpus."""
+    """Pick `count` free CPUs, first on the affinity's NUMA nodes (or sockets), then any. Raises NotEnoughCpus."""
     cores = _cores(topology)
     if affinity is None:
         return _take(cores, free, count, options)
@@ -168,7 +168,7 @@ def _most_even(room: Mapping[int, int], size: int, share: int, count: int, group
 def _rests(
     left: dict[int, int], givers: Sequence[int], rest: int, group: int
 ) -> Iterator[tuple[tuple[int, ...], dict[int, int]]]:
-    """The ways to take the rest in turns from some of the givers, from many of them first, and what each leaves."""
+    """Yield the ways to take the rest in turns from some givers, from many of them first, and what each leaves."""
     if not rest:
         yield (), left
         return
@@ -184,7 +184,7 @@ def _rests(
 
 
 def _deviation(counts: Collection[int]) -> float:
-    """The standard deviation, as the kubelet rounds it."""
+    """Return the standard deviation, as the kubelet rounds it."""
     mean = _rounded(sum(counts) / len(counts))
     return _rounded(sqrt(sum((count - mean) ** 2 for count in counts) / len(counts)))
 

@@ -39,7 +39,7 @@ class CpuManagerState(NamedTuple):
     version: Version
 
     def exclusive_cpus(self) -> frozenset[int]:
-        """The union of all entries: a finished init container's CPUs are under two keys (rules: cpu-checkpoint)."""
+        """Return the union of all entries: ended init containers' CPUs are under two keys (rules: cpu-checkpoint)."""
         lists = [cpus for containers in self.entries.values() for cpus in containers.values()]
         return frozenset().union(*map(parse_cpuset, [*lists, *self.pod_entries.values()]))
 
@@ -49,7 +49,7 @@ class CpuManagerState(NamedTuple):
 
 
 def fnv1a_32(text: str) -> int:
-    """FNV-1a, 32 bits, of the text's UTF-8."""
+    """Return the 32-bit FNV-1a hash of the text's UTF-8."""
     value = _FNV_OFFSET
     for byte in text.encode(errors="surrogatepass"):
         value = ((value ^ byte) * _FNV_PRIME) & 0xFFFFFFFF
@@ -57,12 +57,12 @@ def fnv1a_32(text: str) -> int:
 
 
 def spew_map(entries: Mapping[str, str]) -> str:
-    """A Go map as the kubelet prints it before hashing: keys sorted, separated by a space, `map[]` when empty."""
+    """Return a Go map as the kubelet prints it before hashing: keys sorted, separated by spaces, `map[]` if empty."""
     return f"map[{' '.join(f'{key}:{value}' for key, value in sorted(entries.items()))}]"
 
 
 def checksum(state: CpuManagerState) -> int:
-    """The checksum that the kubelet writes for this state in its version's format."""
+    """Return the checksum that the kubelet writes for this state in its version's format."""
     return fnv1a_32(_spew(state, _V3_TYPES[0]))
 
 
@@ -109,14 +109,14 @@ def json_fields(text: str, names: tuple[str, ...]) -> dict[str, Any]:
 
 
 def folded(value: object) -> dict[str, Any]:
-    """The members of a JSON object by lower-case name; raises BadCheckpoint for any other value."""
+    """Return the members of a JSON object by lower-case name; raises BadCheckpoint for any other value."""
     if not isinstance(value, dict):
         raise BadCheckpoint(f"checkpoint has {type_in_words(type(value))} where an object belongs")
     return {str(key).lower(): member for key, member in value.items() if member is not None}
 
 
 def typed(value: object, kind: type, default: Any, name: str) -> Any:
-    """`value` if of `kind`, `default` if absent; raises BadCheckpoint otherwise, and beyond Go's uint64."""
+    """Return `value` if it is of `kind`, `default` if absent. Raises BadCheckpoint otherwise, and beyond uint64."""
     if value is None:
         return default
     if type(value) is not kind or (isinstance(value, int) and not 0 <= value <= UINT64_MAX):

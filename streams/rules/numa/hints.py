@@ -1,4 +1,4 @@
-"""Hints of the kubelet's CPU, memory and device managers, and how the Topology Manager merges them
+"""Computes hints of the kubelet's CPU, memory and device managers, and merges them like the Topology Manager
 (rules: memory-checkpoint, topology-manager).
 
 Kubernetes: pkg/kubelet/cm/{cpumanager/policy_static,memorymanager/policy_static,devicemanager/topology_hints,
@@ -25,7 +25,7 @@ Hints: TypeAlias = tuple[Hint, ...] | None
 
 
 def affinities(numa_nodes: Iterable[int]) -> Iterator[Affinity]:
-    """Every non-empty set of the NUMA nodes, the smaller ones first."""
+    """Yield every non-empty set of the NUMA nodes, the smaller ones first."""
     ids = sorted(numa_nodes)
     for size in range(1, len(ids) + 1):
         yield from map(frozenset, combinations(ids, size))
@@ -62,7 +62,7 @@ def fewest(total: Mapping[int, int], requested: int) -> int:
 
 
 def memory_hints(machine: Mapping[int, MemoryNode], requested: Mapping[str, int]) -> Hints:
-    """Hints of the memory manager's Static policy for bytes by memory type; the same for each type.
+    """Return the memory manager's hints under the Static policy for bytes by memory type; the same for each type.
 
     A NUMA node that serves a container alone cannot join a group. One of a group can serve neither alone nor in
     another group. If none can serve it, the manager has no hints, which the Topology Manager takes for no opinion.
@@ -157,7 +157,7 @@ def _rank(hint: Hint, needed: int, distances: Mapping[int, Mapping[int, int]] | 
 
 
 def mask(numa_nodes: Iterable[int]) -> int:
-    """A bit for each NUMA node: by this the kubelet orders sets of equally many."""
+    """Return a bit for each NUMA node: by this the kubelet orders sets of equally many."""
     return sum(1 << numa for numa in numa_nodes)
 
 

@@ -58,7 +58,7 @@ class MemoryManagerState(NamedTuple):
 
 
 def memory_checksum(state: MemoryManagerState) -> int:
-    """The checksum that the kubelet writes for this state in its version's format."""
+    """Return the checksum that the kubelet writes for this state in its version's format."""
     pods = ""
     if state.version == 2:  # noqa: PLR2004  the version's own number
         by_pod = {uid: f"{{MemoryBlocks:([]state.Block){_spew_blocks(b)}}}" for uid, b in state.pod_entries.items()}
@@ -76,7 +76,7 @@ def memory_checksum(state: MemoryManagerState) -> int:
 
 
 def parse_memory_manager_state(text: str) -> MemoryManagerState:
-    """The state in `text`, keys in any case, its checksum verified (0 or absent passes). Raises BadCheckpoint."""
+    """Parse the state, with keys in any case, and verify its checksum (0 or absent passes). Raises BadCheckpoint."""
     fields = json_fields(text, ("policyname", "machinestate", "entries", "podentries", "checksum"))
     pod_entries = {
         uid: _blocks(folded(entry).get("memoryblocks"))

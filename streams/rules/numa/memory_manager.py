@@ -11,14 +11,14 @@ from streams.rules.numa.memory_checkpoint import MemoryBlock, MemoryManagerState
 
 
 class NoMemory(Exception):
-    """No NUMA nodes can hold it; the message is the kubelet's."""
+    """No NUMA nodes can hold the memory; the message is the kubelet's."""
 
     def __init__(self, text: str) -> None:
         super().__init__(f"[memorymanager] {text}")
 
 
 def memory_affinity(machine: Mapping[int, MemoryNode], requested: Mapping[str, int], hint: Hint) -> Affinity:
-    """The NUMA nodes that hold a container's memory (bytes by type, all above 0) under the Topology Manager's hint.
+    """Return the NUMA nodes for a container's memory (bytes by type, all above 0) under the Topology Manager's hint.
 
     A hint without an opinion is replaced by the best of the manager's own, and one that is too small widened to one
     that contains it. Raises NoMemory.
@@ -44,7 +44,7 @@ def memory_affinity(machine: Mapping[int, MemoryNode], requested: Mapping[str, i
 def reserve(
     machine: Mapping[int, MemoryNode], affinity: Affinity, requested: Mapping[str, int]
 ) -> dict[int, MemoryNode]:
-    """The machine with a container's memory on these NUMA nodes, which belong together from then on (`cells`)."""
+    """Return the machine with a container's memory on these NUMA nodes, which then form a group (`cells`)."""
     after = dict(machine)
     for kind, size in requested.items():
         left = size
@@ -56,7 +56,7 @@ def reserve(
 
 
 def without_pods(state: MemoryManagerState, gone: Collection[str]) -> MemoryManagerState:
-    """The state without what pods of these uids hold: the kubelet itself forgets them at its next admission only."""
+    """Return the state without the memory of these pods, which the kubelet itself forgets at its next admission."""
     held = state.entries.keys() | state.pod_entries.keys()
     blocks = [block for uid in sorted(held.intersection(gone)) for block in _blocks(state, uid)]
     machine = dict(state.machine)
@@ -80,7 +80,7 @@ def _blocks(state: MemoryManagerState, uid: str) -> Iterable[MemoryBlock]:
 
 
 def _moved(node: MemoryNode, kind: str, size: int) -> tuple[MemoryNode, int]:
-    """The node with as much of `size` as it can reserve, or release where it is below 0, and how much that was."""
+    """Return the node after it reserved, or for a negative `size` released, as much as it can, and that amount."""
     table = node.tables.get(kind)
     if table is None:
         return node, 0
@@ -95,7 +95,7 @@ def _suffices(machine: Mapping[int, MemoryNode], affinity: Affinity, requested: 
 
 
 def _best(hints: Iterable[Hint]) -> Hint:
-    """A preferred one, then one of the fewest NUMA nodes, then the least as a bit mask: {1, 2} before {0, 3}."""
+    """Return the best hint: preferred, then fewest NUMA nodes, then the least bit mask: {1, 2} before {0, 3}."""
     return min(hints, key=lambda hint: (not hint.preferred, len(hint.affinity or ()), mask(hint.affinity or ())))
 
 

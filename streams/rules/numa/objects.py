@@ -1,4 +1,4 @@
-"""API objects and annotations about NUMA nodes: NodeResourceTopology, koordinator, Volcano, Crane
+"""Reads API objects and annotations about NUMA nodes: NodeResourceTopology, koordinator, Volcano, Crane
 (rules: noderesourcetopology, koordinator, crane-and-volcano). Every function raises BadRecord for what it cannot
 read.
 """
@@ -54,7 +54,7 @@ _POLICY_NAMES: Final = {
 
 
 def parse_topology_object(text: str) -> NumaView:
-    """The view in the JSON of a NodeResourceTopology (of Kubernetes' or Crane's group) or a Volcano Numatopology."""
+    """Parse the JSON of a NodeResourceTopology (of Kubernetes' or Crane's group) or of a Volcano Numatopology."""
     meta = decoded(text, TypeMeta, "topology object")
     group = meta.api_version.partition("/")[0]
     if group == "topology.crane.io":
@@ -69,7 +69,7 @@ def parse_topology_object(text: str) -> NumaView:
 
 
 def koordinator_cpus(annotations: PodAnnotations) -> frozenset[int]:
-    """The CPUs that koordinator's scheduler gave a pod (rules: koordinator); empty if it gave none."""
+    """Return the CPUs that koordinator's scheduler gave a pod (rules: koordinator); empty if it gave none."""
     if not annotations.koordinator_resource_status:
         return frozenset()
     status = decoded(annotations.koordinator_resource_status, KoordinatorAlloc, "resource-status")
@@ -77,7 +77,7 @@ def koordinator_cpus(annotations: PodAnnotations) -> frozenset[int]:
 
 
 def crane_cpus(annotations: PodAnnotations) -> dict[int, int]:
-    """Exclusive CPUs by NUMA node that Crane's scheduler gave a pod (rules: crane-and-volcano): its counts, unless
+    """Return exclusive CPUs by NUMA node that Crane's scheduler gave a pod (rules: crane-and-volcano): counts, unless
     the pod's policy shares them (`none`, `numa`, `immovable`).
     """
     if not annotations.crane_topology_result or annotations.crane_cpu_policy not in {"", "exclusive"}:
@@ -91,7 +91,7 @@ def crane_cpus(annotations: PodAnnotations) -> dict[int, int]:
 
 
 def with_crane_pods(crane: NumaView | None, pods: Mapping[str, Mapping[int, int]]) -> NumaView:
-    """Crane's view of a node with what its pods hold, by pod uid and NUMA node (`crane_cpus`)."""
+    """Return Crane's view of a node with its pods' CPUs, by pod uid and NUMA node (`crane_cpus`)."""
     held: Counter[int] = Counter()
     for counts in pods.values():
         held.update(counts)

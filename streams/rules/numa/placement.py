@@ -53,7 +53,7 @@ Strategy: TypeAlias = Literal[
 ]
 STRATEGIES: Final[tuple[Strategy, ...]] = get_args(Strategy)
 SPREADING: Final = frozenset({"least_allocated", "distribute_evenly"})
-"""All others take the fullest node first."""
+"""Strategies that take the emptiest node first; all others take the fullest."""
 BY_THREAD: Final = frozenset({"least_allocated", "spread_by_pcpus"})
 
 
@@ -72,7 +72,7 @@ class Placed(NamedTuple):
 
 
 def place(nodes: Sequence[NodeBins], claims: Iterable[NumaClaim], strategy: Strategy) -> Placed:
-    """Every claim on the nodes, in the order of arrival (claims at one time by uid).
+    """Place every claim on the nodes, in the order of arrival (simultaneous claims by uid).
 
     `most_allocated`: the fullest node with a NUMA node that still fits, and there the fullest such NUMA node, whole
     cores first. `least_allocated`: the emptiest node and NUMA node, one thread of each core first.
@@ -223,7 +223,7 @@ class _Cluster:
         return found[1]
 
     def _find(self, needed: int, plan: Callable[[_Node], _Plan | None]) -> tuple[_Node, _Plan] | None:
-        """The first node in the strategy's order that has a plan; looks only where `needed` CPUs fit a NUMA node."""
+        """Return the first node with a plan, in the strategy's order, where `needed` CPUs fit a NUMA node."""
         best: tuple[tuple[float, str], _Node, _Plan] | None = None
         for fit, orders in self.by_fit.items():
             if fit < needed:

@@ -1,4 +1,4 @@
-"""The kubelet's podresources service as a source of CPUs and devices (rules: podresources, numa-sources)."""
+"""Reads CPUs and devices from the kubelet's podresources service (rules: podresources, numa-sources)."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -39,7 +39,7 @@ def podresources_view(pods: Sequence[PodResources], allocatable: AllocatableReso
 
 
 def allocatable_cpus(allocatable: AllocatableResources | None) -> frozenset[int]:
-    """The CPUs that are not reserved; empty if the kubelet does not report them. Raises BadRecord."""
+    """Return the CPUs that are not reserved; empty if the kubelet does not report them. Raises BadRecord."""
     return _ids(allocatable.cpu_ids, _MOST_CPUS, "CPU") if allocatable else frozenset()
 
 

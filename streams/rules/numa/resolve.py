@@ -19,7 +19,7 @@ from streams.rules.numa.sources import (
 from streams.rules.numa.topology import NumaTopology, lowest_cpus
 
 WHOLE_NODE: Final = -1
-"""The NUMA node of numbers that are only known of the whole node."""
+"""Stands for the NUMA node of numbers that are known only for the whole node."""
 SINGLE_NUMA_NODE: Final = "single_numa_node"
 RESERVED_CPUS: Final = "reserved_cpus"
 
@@ -112,7 +112,7 @@ def disagreements(best: Account, others: Sequence[Account]) -> dict[tuple[int, s
 
 
 def witnesses(best: Account, others: Sequence[Account], numa_node: int) -> list[str]:
-    """The other sources that report the same number of exclusive CPUs on this NUMA node."""
+    """Return the other sources that report the same number of exclusive CPUs on this NUMA node."""
     return sorted(
         other.view.source
         for other in others
@@ -205,7 +205,7 @@ def _of_whole_node(view: NumaView, facts: NodeFacts, explanation: str) -> Accoun
     cpus, reserved, assumed = _node_counts(facts)
     numbers = counted_numbers(numa, cpus, reserved, view.exclusive_cpus)
     if (numbers.free_cpus or 0) < 0:
-        # More is held or reserved than the node has by its source: the parts are facts, their difference is none.
+        # More is held or reserved than the node has by its source: the parts are facts, but not their difference.
         numbers = numbers._replace(free_cpus=None)
     noted = (SINGLE_NUMA_NODE,) if single else ()
     if single:
@@ -226,7 +226,7 @@ def _node_counts(facts: NodeFacts) -> tuple[int | None, int | None, bool]:
 
 
 def _reserved(view: NumaView, facts: NodeFacts, topology: NumaTopology) -> tuple[frozenset[int], bool]:
-    """The reserved CPUs, and whether they were concluded rather than reported."""
+    """Return the reserved CPUs, and whether they were concluded rather than reported."""
     if facts.reserved is not None:
         return facts.reserved & topology.cpus, False
     if view.reserved is not None:

@@ -1,4 +1,4 @@
-"""The numbers of NUMA skew (glossary.md#numa, rules: numa-sources); None if no source reports one."""
+"""Computes the numbers of NUMA skew (glossary.md#numa, rules: numa-sources); None if no source reports one."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -41,7 +41,7 @@ class LateJoiners(NamedTuple):
 
     @property
     def gap_ratio(self) -> float | None:
-        """The oldest group's ratio minus the youngest's; None if there is one group."""
+        """Return the oldest group's ratio minus the youngest's; None if there is one group."""
         return self.groups[0].ratio - self.groups[-1].ratio if len(self.groups) > 1 else None
 
 
@@ -91,7 +91,7 @@ def _ranks(values: Sequence[float]) -> list[float]:
 
 
 class NumaNumbers(NamedTuple):
-    """One NUMA node; all but the id are counts."""
+    """The numbers of one NUMA node; all except the id are counts."""
 
     numa_node: int
     cpus: int | None = None
@@ -110,7 +110,7 @@ class NumaNumbers(NamedTuple):
 
     @property
     def ratio(self) -> float | None:
-        """exclusive / (cpus - reserved); None also where nothing is allocatable."""
+        """Return exclusive / (cpus - reserved); None if unknown or if nothing is allocatable."""
         return exclusive_ratio(self.exclusive_cpus, self.allocatable_cpus)
 
 
@@ -125,14 +125,14 @@ class Skew(NamedTuple):
 
 
 def exclusive_ratio(exclusive: int | None, allocatable: int | None) -> float | None:
-    """None if either is unknown or nothing is allocatable."""
+    """Return exclusive / allocatable; None if either is unknown or nothing is allocatable."""
     return exclusive / allocatable if exclusive is not None and allocatable else None
 
 
 def exact_numbers(
     topology: NumaTopology, reserved: frozenset[int], exclusive: frozenset[int]
 ) -> tuple[NumaNumbers, ...]:
-    """The numbers of each NUMA node from CPU ids; a core is free when each of its threads is."""
+    """Return the numbers of each NUMA node from CPU ids; a core is free when each of its threads is."""
     taken = reserved | exclusive
     return tuple(
         NumaNumbers(
@@ -151,13 +151,13 @@ def exact_numbers(
 def counted_numbers(
     numa_node: int, cpus: int | None, reserved: int | None, exclusive: int | None, cores: int | None = None
 ) -> NumaNumbers:
-    """The numbers of a NUMA node of which only counts are known; which cores are free is not."""
+    """Return the numbers of a NUMA node from counts alone; which cores are free is unknown."""
     free = None if cpus is None or reserved is None or exclusive is None else cpus - reserved - exclusive
     return NumaNumbers(numa_node, cpus, reserved, exclusive, free, cores)
 
 
 def skew(numbers: Sequence[NumaNumbers]) -> Skew | None:
-    """The skew among NUMA nodes, or None if a count of one of them is unknown.
+    """Return the skew among NUMA nodes, or None if a count of one of them is unknown.
 
     A NUMA node with nothing to allocate has no ratio, but what is free there counts (it is 0 by definition).
     """
@@ -169,7 +169,7 @@ def skew(numbers: Sequence[NumaNumbers]) -> Skew | None:
 
 
 def spread(ratios: Sequence[float]) -> tuple[float, float]:
-    """Maximum minus minimum, and the mean distance from the mean; both 0 for less than two ratios."""
+    """Return maximum minus minimum, and the mean distance from the mean; both are 0 for fewer than two ratios."""
     if not ratios:
         return 0.0, 0.0
     mean = fmean(ratios)
@@ -177,7 +177,7 @@ def spread(ratios: Sequence[float]) -> tuple[float, float]:
 
 
 def cluster_skew(nodes: Sequence[tuple[int, int, int, int]]) -> Skew | None:
-    """The skew among nodes, each (exclusive, allocatable, free, largest fit) in CPUs; None for no nodes.
+    """Return the skew among nodes, each (exclusive, allocatable, free, largest fit) in CPUs; None for no nodes.
 
     The largest fit is still that of one NUMA node, so what is free elsewhere in the cluster counts as stranded.
     """

@@ -1,4 +1,4 @@
-"""The common form of all sources of exclusive CPUs, and the kubelet's metrics (rules: kubelet-metrics,
+"""Defines the common form of all sources of exclusive CPUs, and reads the kubelet's metrics (rules: kubelet-metrics,
 numa-sources).
 
 The parsers of API objects are in `streams.rules.numa.objects`, of podresources in `streams.rules.numa.podresources`;
@@ -75,7 +75,7 @@ class NumaView(NamedTuple):
     producer: str = ""
     """The writer, if named: exporters do not agree (rules: noderesourcetopology)."""
     cpus: tuple[Cpu, ...] = ()
-    """The topology, where the source has it."""
+    """The topology, if the source has it."""
     reserved: frozenset[int] | None = None
     zones: tuple[NumaZone, ...] = ()
     holders: tuple[Holder, ...] = ()
@@ -124,7 +124,7 @@ def metrics_view(metrics: Sequence[Metric]) -> NumaView | None:
 
 
 def stale_gauges(view: NumaView, metrics: Sequence[Metric]) -> dict[int, int]:
-    """The gauges that the view of these metrics did not believe, by NUMA node: what the kubelet still shows."""
+    """Return the kubelet's stale gauges, which the view of these metrics leaves out, by NUMA node."""
     shown = {numa_id(m.labels.get("numa_node", "")): _count(m.value) for m in metrics if m.name == GAUGE}
     return {
         zone.numa_node: shown[zone.numa_node] for zone in view.zones if zone.exclusive_cpus != shown[zone.numa_node]

@@ -1,4 +1,4 @@
-"""CPUs, physical cores and NUMA nodes of a machine (rules: cpu-checkpoint, cpu-topology)."""
+"""Models CPUs, physical cores and NUMA nodes of a machine (rules: cpu-checkpoint, cpu-topology)."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -50,7 +50,7 @@ class NumaTopology(NamedTuple):
 
 
 def numa_topology(cpus: Iterable[Cpu]) -> NumaTopology:
-    """The NUMA nodes of the online `cpus`; a NUMA node without any does not appear.
+    """Return the NUMA nodes of the online `cpus`; a NUMA node without any does not appear.
 
     A physical core is keyed by (package, core) on its NUMA node, because `core_id` is unique only within a package.
     Raises InvalidTopology for a CPU that is named twice or an id below 0.

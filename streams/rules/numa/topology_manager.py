@@ -62,7 +62,7 @@ class Request(NamedTuple):
     """Requests by memory type: `memory`, `hugepages-2Mi`."""
     devices: dict[str, int] = {}  # noqa: RUF012  as above
     is_init: bool = False
-    """It ends before the next container begins, which takes over what it held; a sidecar does not."""
+    """True if it ends before the next container, which takes over its resources; a sidecar does not."""
 
 
 class Admission(NamedTuple):
@@ -166,7 +166,7 @@ def _taken(held: Mapping[int, int], count: int, first: AbstractSet[int] = frozen
 
 
 def _ended(machine: Machine, reuse: _Reuse) -> Machine:
-    """The machine once the init containers ended: what no later container took over is free."""
+    """Return the machine after the init containers: resources that no later container took over are free."""
     devices = dict(machine.devices)
     for name, held in reuse.devices.items():
         free = devices[name].available
@@ -224,7 +224,7 @@ def _cpu_hints(machine: Machine, settings: Settings, cpus: int, reuse: _Reuse) -
 def _cpus(
     machine: Machine, settings: Settings, cpus: int, affinity: Affinity | None, reusable: frozenset[int]
 ) -> frozenset[int]:
-    """The CPUs that the CPU Manager gives a container, of those that are free or reusable; raises _Refused."""
+    """Return the CPUs that the CPU Manager gives a container, of those that are free or reusable; raises _Refused."""
     if settings.cpu_policy != "static" or not cpus:
         return frozenset()
     threads = machine.topology.threads_per_core
@@ -263,7 +263,7 @@ def _memory(machine: Machine, settings: Settings, container: Request, hint: Hint
 
 
 def _devices(machine: Machine, container: Request, hint: Hint, reuse: _Reuse) -> dict[str, Devices]:
-    """The devices that are left: taken over first, then of the hint's NUMA nodes, then of the lowest others."""
+    """Return the devices left: taken over first, then of the hint's NUMA nodes, then of the lowest others."""
     devices = dict(machine.devices)
     for name in container.devices.keys() & devices.keys():
         _, count = _taken(reuse.devices.get(name, {}), container.devices[name])

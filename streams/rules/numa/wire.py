@@ -1,4 +1,4 @@
-"""The part that Leadsman reads of the API objects and annotations about NUMA nodes, with their own names
+"""Defines the parts that Leadsman reads of API objects and annotations about NUMA nodes, with their own names
 (rules: noderesourcetopology, koordinator, crane-and-volcano).
 """
 
@@ -159,7 +159,7 @@ def decoded(text: str, kind: type[T], what: str) -> T:
 
 
 def distinct(zones: Iterable[NumaZone]) -> tuple[NumaZone, ...]:
-    """Sorted by id, because exporters write them in any order, each once."""
+    """Return the zones sorted by id, because exporters write them in any order; raises for a repeated one."""
     ordered = sorted(zones, key=lambda zone: zone.numa_node)
     if len({zone.numa_node for zone in ordered}) < len(ordered):
         raise BadRecord("bad_numa_source", "a NUMA node is named twice")

@@ -48,7 +48,7 @@ Cause: TypeAlias = Literal[
 KUBELET: Final = "kubelet"
 OOM_KILLED: Final = "OOMKilled"
 SIGKILL: Final = 137
-"""The exit code of a process that was killed: by the kernel, a kubelet whose grace period was over, or anybody."""
+"""The exit code of a process that got SIGKILL: from the kernel, from a kubelet after the grace period, or others."""
 SIGTERM: Final = 143
 """The exit code of a process that SIGTERM ended."""
 OUTLIVED_KILL: Final = frozenset({0, SIGTERM})
@@ -77,7 +77,7 @@ _OF_EVICTED: Final[dict[type[Eviction | UnexplainedEviction], Cause]] = {
     UnexplainedEviction: "kubelet_eviction",
 }
 EVICTED: Final = frozenset(_OF_EVICTED.values())
-"""Causes of what has the reason Evicted from a kubelet."""
+"""Causes of pods with the kubelet's reason Evicted."""
 _OF_KUBELET: Final[tuple[tuple[str, Cause], ...]] = (
     ("Pod was preempted by Kubelet to accommodate a critical pod.", "kubelet_preemption"),
     ("Pod was terminated in response to imminent node shutdown.", "node_shutdown"),
@@ -100,17 +100,17 @@ _CODE_UNKNOWN: Final = "ContainerStatusUnknown"
 
 
 WITHOUT_WITNESS: Final = frozenset({"exited", "deleted"})
-"""Causes of what ended without a sign of who did it, until one is seen."""
+"""Causes of an end without a known author, until one is seen."""
 
 
 class End(NamedTuple):
     cause: Cause
     actor: str
-    """The component that did it; empty where it is not known."""
+    """The component that ended it; empty if unknown."""
     reason: str
     message: str
     when: When | None
-    """None where it is when that was seen."""
+    """None if the end is dated by its observation."""
 
 
 class ContainerEnd(NamedTuple):
@@ -126,7 +126,7 @@ class ContainerEnd(NamedTuple):
 
 
 def pod_end(pod: Pod, read_at: datetime, *, is_gone: bool, is_first: bool = True) -> End | None:
-    """Return the end that the pod itself shows; None where nothing ended it, or nothing shows what did.
+    """Return the end that the pod itself shows; None if nothing ended it, or if the cause is not shown.
 
     A condition of the API server's comes before the deletion that it announces, which may fail.
     """
@@ -203,7 +203,7 @@ def own_end(pod: Pod, read_at: datetime) -> End | None:
 
 
 def exited_container(pod: Pod) -> ContainerStatus | None:
-    """The container that `exit_code` is of."""
+    """Return the container whose exit code `exit_code` returns."""
     ended = [each for each in pod.status.container_statuses or () if each.state and each.state.terminated]
     failed = (each for each in ended if each.state and each.state.terminated and each.state.terminated.exit_code)
     return next(failed, ended[0] if ended else None)
@@ -276,7 +276,7 @@ def container_ends(pod: Pod) -> Iterator[ContainerEnd]:
 
 
 def restarted_by_probe(message: str) -> str | None:
-    """The container that the kubelet restarts because its liveness or startup probe failed, by the Event Killing."""
+    """Return the container restarted after a failed liveness or startup probe, by the Event Killing."""
     match = _PROBE.match(message_body(message))
     return match[1] if match else None
 
@@ -292,7 +292,7 @@ def is_failed_probe(message: str) -> bool:
 
 
 def exit_code(pod: Pod) -> int | None:
-    """The exit code of the first container that failed, else of the first that ended; None while it is unknown."""
+    """Return the exit code of the first container that failed, else of the first that ended; None if unknown."""
     codes = [
         code
         for each in pod.status.container_statuses or ()
@@ -303,7 +303,7 @@ def exit_code(pod: Pod) -> int | None:
 
 
 def known_code(terminated: ContainerTerminated) -> int | None:
-    """The exit code, signed as in the API; None where the kubelet made it up, or a text lacks it."""
+    """Return the exit code, signed as in the API; None if the kubelet made it up, or a text lacks it."""
     code = terminated.exit_code
     if code is None or terminated.reason == _CODE_UNKNOWN:
         return None

@@ -14,7 +14,7 @@ from streams.rules.scheduling.selectors import NODE_NAME, Terms, meets_any
 from streams.rules.values.expressions import Amount, is_among
 
 MAX_TIMES: Final = 40
-"""Times of a kind that later witnesses can still complete."""
+"""Number of times of a kind that are kept, because later witnesses can complete them."""
 RESTART: Final = timedelta(minutes=15)
 """The longest time from the end of a container to the Event that its machine was rebooted."""
 LATE: Final = timedelta(minutes=1)
@@ -41,13 +41,13 @@ _LOST_CODE: Final = 255
 
 class Machine(msgspec.Struct, frozen=True):
     shut_down: tuple[datetime, ...] = ()
-    """Its kubelet saw that it shuts down."""
+    """Times at which its kubelet reported a shutdown."""
     rebooted: tuple[datetime, ...] = ()
-    """Its kubelet found another boot id."""
+    """Times at which its kubelet found another boot id."""
     returned: tuple[datetime, ...] = ()
-    """Its kubelet was at work again."""
+    """Times at which its kubelet worked again."""
     lost: tuple[datetime, ...] = ()
-    """Its kubelet no longer reported."""
+    """Times at which its kubelet stopped reporting."""
     labels: dict[str, str] | None = None
     """Labels of its Node as last seen; None if it was not seen."""
 
@@ -87,7 +87,7 @@ def _with(times: tuple[datetime, ...], at: datetime) -> tuple[datetime, ...]:
 
 
 def narrowed(machine: Machine, cause: str, when: When) -> When:
-    """The same end, not before the sign of its cause within its bounds, and not after the next return."""
+    """Narrow the bounds of an end: not before the sign of its cause, and not after the machine's next return."""
     begins = {"node_shutdown": machine.shut_down, "node_lost": machine.lost}.get(cause, ())
     if when.is_known or when.latest is None:
         return when
@@ -114,7 +114,7 @@ def may_be_of_a_reboot(terminated: ContainerTerminated) -> bool:
 
 
 def end_of_container(terminated: ContainerTerminated) -> When | None:
-    """When a container ended that may be of a reboot: a runtime that found it gone has its own start instead."""
+    """Return when a container ended, perhaps by a reboot: a runtime that found it gone writes its own start."""
     at = terminated.finished_at
     is_known = known_code(terminated) in {SIGKILL, SIGTERM}
     return None if at is None else When(at, is_known, latest=None if is_known else at)

@@ -10,7 +10,7 @@ from streams.rules.pod_ends.causes import container_ends, known_code
 class Restarts(NamedTuple):
     number: int
     started_at: datetime | None
-    """When it was started for the last time; None while it waits for its next start."""
+    """When it last started; None while it waits for its next start."""
     exit_codes: tuple[tuple[int, int], ...] = ()
     """Number and exit code of each attempt whose end the status shows."""
 

@@ -22,15 +22,15 @@ _LONGEST_GRACE_SECONDS = 7 * 86_400
 
 class When(NamedTuple):
     at: datetime
-    """The best that is known: with bounds alone one of them."""
+    """The best known time; if only bounds are known, one of them."""
     is_known: bool = True
     earliest: datetime | None = None
-    """Bounds, where the time is not known."""
+    """Bounds if the time is not known."""
     latest: datetime | None = None
 
 
 def agreed(first: When, second: When) -> When:
-    """When something ended by two witnesses: the known time, else what both bounds allow, else the first's."""
+    """Merge two witnesses of an end: the known time, else the overlap of the bounds, else the first's."""
     if first.is_known or second.is_known:
         return first if first.is_known else second
     earliest = max((each for each in (first.earliest, second.earliest) if each), default=None)
@@ -42,7 +42,7 @@ def agreed(first: When, second: When) -> When:
 
 
 def event_when(event: Event, read_at: datetime) -> When:
-    """When an Event last occurred: pasted text has an age, a log may lack the year. Else before it was read."""
+    """Return when an Event last occurred. Pasted text has an age, and a log may lack the year: then bounds."""
     at = event_time(event)
     if at is None:
         return When(read_at, is_known=False, earliest=event.earliest, latest=event.latest or read_at)
@@ -50,7 +50,7 @@ def event_when(event: Event, read_at: datetime) -> When:
 
 
 def ended_by_status(pod: Pod, read_at: datetime, *, starts_with_it: bool, is_rejection: bool = False) -> When:
-    """When a pod that is over ended, without an Event.
+    """Return when an ended pod ended, without an Event.
 
     A rejected pod that never ran has its start from the rejection. If nobody saw it before, its start is the better
     guess; any other pod ended nearer to when it was read. A rejection that was seen to happen has its start as a
@@ -82,7 +82,7 @@ def is_refused_again(pod: Pod) -> bool:
 
 
 def deletion_asked_at(pod: Pod) -> datetime | None:
-    """Return when deletion was requested: the grace period before the deletion timestamp; None where it was not."""
+    """Return when deletion was requested: the grace period before the deletion timestamp; None if it was not."""
     gone_by, grace = pod.metadata.deletion_timestamp, pod.metadata.deletion_grace_period_seconds
     if gone_by is None or grace is None or not 0 <= grace <= _LONGEST_GRACE_SECONDS:
         return gone_by

@@ -1,1 +1,1 @@
-"""Requests of a pod: QoS class, effective requests, cgroup values."""
+"""Computes a pod's QoS class, effective requests and cgroup values."""

@@ -115,7 +115,7 @@ def local_volumes(pod: Pod) -> tuple[str, ...]:
 
 
 def volume_limits(pod: Pod) -> dict[str, int]:
-    """The `sizeLimit` in bytes of each emptyDir on disk that has one; over it, the pod is evicted."""
+    """Return the `sizeLimit` in bytes of each emptyDir on disk that has one; over it, the pod is evicted."""
     return {
         volume.name: base_units(volume.empty_dir.size_limit)
         for volume in pod.spec.volumes or ()

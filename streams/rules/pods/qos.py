@@ -1,4 +1,4 @@
-"""The QoS class of a pod, and whether it still counts (rules: qos-class)."""
+"""Computes the QoS class of a pod, and whether the pod still holds resources (rules: qos-class)."""
 
 from collections import Counter
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Effective requests and limits of a pod, also while it is resized (rules: pod-requests, eviction-order,
+"""Computes effective requests and limits of a pod, also while it is resized (rules: pod-requests, eviction-order,
 exclusive-cpus, eviction-loop, resizes).
 
 Amounts are in base units, cpu in millicores, each rounded up once from the exact sum. Every function raises
@@ -26,7 +26,7 @@ class Resizing(NamedTuple):
     state: str
     message: str = ""
     since: datetime | None = None
-    """None if nothing has it."""
+    """None if unknown."""
 
 
 def resizing(pod: Pod) -> Resizing | None:
@@ -55,7 +55,7 @@ CRITICAL_PRIORITY: Final = 2_000_000_000
 class _Reported(NamedTuple):
     containers: dict[str, ContainerStatus]
     without_spec: bool
-    """True if the amount that a resize wants beyond them does not count."""
+    """True if the additional amount that a resize wants does not count."""
 
 
 @memoized
@@ -199,7 +199,7 @@ def _own_names(pod: Pod) -> set[str]:
 
 
 def _effective(pod: Pod, amounts_of: Callable[[Container], _Amounts]) -> _Amounts:
-    """Add up what runs together, at the moment that needs most of each resource."""
+    """Add up the containers that run together, for each resource at the moment of its highest need."""
     sidecars: _Amounts = {}
     starting: _Amounts = {}
     for container in pod.spec.init_containers or ():
@@ -243,7 +243,7 @@ def _container_limits(container: Container, reported: _Reported) -> _Amounts:
 
 
 def _resized(spec: ResourceList, seen: list[ResourceList | None], *, without_spec: bool) -> _Amounts:
-    """While a resize is under way the larger amount counts; one that cannot happen does not count."""
+    """Return the larger amount during a resize; an infeasible resize does not count."""
     known = [nanos(each) for each in seen if each is not None]
     return _max(*known) if without_spec else _max(nanos(spec), *known)
 

@@ -1,1 +1,1 @@
-"""The scheduler's view of nodes and pods: node tree, fit, messages, blind spots."""
+"""Models the scheduler's view of nodes and pods: node tree, fit, messages, blind spots."""

@@ -33,11 +33,11 @@ class Finding(NamedTuple):
     verdict: Verdict
     evidence: str
     node: str = ""
-    """The node that is overlooked; empty if the evidence names none."""
+    """The overlooked node; empty if the evidence names none."""
 
 
 class Cluster(NamedTuple):
-    """The known facts about a cluster: its nodes by zone, and the version of its scheduler or its stand-in."""
+    """The known facts about a cluster: its nodes by zone, and the version of its scheduler or a substitute."""
 
     zones: Mapping[str, int]
     version: str
@@ -50,13 +50,13 @@ class Cluster(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """A failure to find a node, as `streams.rules.scheduling.message.parse` took it apart."""
+    """A failure to find a node, as parsed by `streams.rules.scheduling.message.parse`."""
 
     nodes_total: int
     reasons: Mapping[str, int]
     oldest_minor: int
     pinned_node: str
-    """The node that alone the pod may go to, or empty."""
+    """The only node to which the pod may go, or empty."""
     pinned_node_is_open: bool
     """True if that node was Ready, schedulable and without a taint against the pod for over a minute."""
 
@@ -66,18 +66,18 @@ class Failure(NamedTuple):
 
 
 class Counted(NamedTuple):
-    """Bounds of the number of nodes when a text was written: at least those over a minute old, at most any since."""
+    """Bounds of the number of nodes when a text was written: nodes over a minute old, and all nodes since."""
 
     lowest: int
     highest: int
     complete: bool
-    """Nodes that left before the text was written would be known."""
+    """True if nodes that left before the text was written would be known."""
     since: str = "a minute"
-    """Time before it within which nodes that left still count among the highest."""
+    """Time before the text within which nodes that left still count for the upper bound."""
 
 
 def newest(versions: Iterable[str]) -> str:
-    """The newest of kubelets' versions, the empty text where none is one."""
+    """Return the newest of kubelets' versions; empty if none is a version."""
     known = [(minor, version) for version in versions if (minor := minor_version(version)) is not None]
     return max(known)[1] if known else ""
 
@@ -98,7 +98,7 @@ def is_tolerated(taint: Taint, tolerations: Sequence[Toleration]) -> bool:
 
 
 def judge_evaluated(failure: Failure, cluster: Cluster) -> Finding | None:
-    """Were all nodes looked at? Fewer reasons than nodes, or none for the pinned node, mean a loss
+    """Judge whether all nodes were evaluated: fewer reasons than nodes, or none for the pinned node, mean a loss
     (rules: blind-spots).
     """
     missing = failure.nodes_total - failure.reason_sum
@@ -147,7 +147,7 @@ def _doubt(failure: Failure, cluster: Cluster) -> str:
 
 
 def judge_counted(nodes_total: int, existing: Counted) -> Finding | None:
-    """Is the scheduler's number of nodes that of the cluster (rules: blind-spots)?"""
+    """Judge whether the scheduler's number of nodes is that of the cluster (rules: blind-spots)."""
     if not existing.highest and nodes_total:
         return Finding(
             "inconclusive", f"the scheduler counts {counted(nodes_total, 'node')}, but no Node was observed"
@@ -209,7 +209,7 @@ _MISSED: Final = "the scheduler's own comparison finds it missing in its cache"
 
 
 def with_whole_cache(evidence: str, nodes: int, dumped_later: float | None) -> str:
-    """The evidence for a lost node with that of a cache that has all nodes, so that the list made of it is at fault.
+    """Add to the evidence for a lost node that the cache has all nodes, so that the list made from it is at fault.
 
     `dumped_later` has the seconds until its dump, negative before; None if only the number of its nodes was seen.
     """
@@ -223,7 +223,7 @@ def with_whole_cache(evidence: str, nodes: int, dumped_later: float | None) -> s
 def judge_visited(
     visited: Sequence[str], total: int | None, settled: AbstractSet[str], cluster: Cluster
 ) -> Finding | None:
-    """Does a list that a scheduler's log names have a node twice (rules: scheduler-log, node-tree)?
+    """Judge whether a list in a scheduler's log has a node twice (rules: scheduler-log, node-tree).
 
     `total` is the length of its list. If all of it is named, a node that exists for over a minute and is not named is
     the one that was lost.
@@ -252,19 +252,19 @@ def _can_lose(cluster: Cluster) -> bool:
 
 
 class Placement(NamedTuple):
-    """Placement of pods within the last `minutes`; DaemonSet and static pods do not count."""
+    """The placement of pods within the last `minutes`, without DaemonSet and static pods."""
 
     minutes: int
     others: int
     """Other nodes that were as open all that time."""
     others_with_pods: int
-    """Number of them that got pods."""
+    """Number of these nodes that got pods."""
     ever_got_pods: bool
     daemon_pods_pending: int
 
 
 def can_be_starved(cluster: Cluster) -> bool:
-    """Only a version that keeps a wrong list until a change can starve a node for minutes (rules: node-tree)."""
+    """Tell whether the version keeps a wrong list until a change: only that starves nodes long (rules: node-tree)."""
     try:
         return affected(cluster.version) == "persistent" and len(cluster.zones) > 1
     except UnknownVersion:
@@ -272,7 +272,7 @@ def can_be_starved(cluster: Cluster) -> bool:
 
 
 def judge_placement(placement: Placement, cluster: Cluster) -> Finding | None:
-    """Does an open node get no pods while most others do (rules: blind-spots)? Asked only where `can_be_starved`."""
+    """Judge whether an open node gets no pods while most others do (rules: blind-spots), if it `can_be_starved`."""
     if not placement.others_with_pods or 2 * placement.others_with_pods < placement.others:
         return None
     evidence = (
@@ -322,7 +322,7 @@ FAILED_SCHEDULING: Final = "FailedScheduling"
 
 
 def condition_text(pod: Pod) -> str:
-    """The text of the condition PodScheduled while no node was found; else the empty text."""
+    """Return the text of the condition PodScheduled while no node was found; else the empty text."""
     for condition in pod.status.conditions or ():
         if condition.type == "PodScheduled":
             failed = condition.status == "False" and condition.reason == UNSCHEDULABLE
@@ -331,13 +331,13 @@ def condition_text(pod: Pod) -> str:
 
 
 def text_time(event: Event) -> datetime | None:
-    """When an event's text was written: a series keeps the note of its first occurrence (rules: event-counts)."""
+    """Return when an event's text was written: a series keeps the note of its first event (rules: event-counts)."""
     last = event.last_timestamp or event.deprecated_last_timestamp
     return (None if event.series else last) or event.event_time or last or event.metadata.creation_timestamp
 
 
 def pinned_node(pod: Pod) -> str:
-    """The only node that a pod may go to by its metadata.name (rules: blind-spots); empty if others may."""
+    """Return the only node to which a pod may go, by metadata.name (rules: blind-spots); empty without one."""
     affinity = pod.spec.affinity.node_affinity if pod.spec.affinity else None
     terms = affinity.required.node_selector_terms if affinity and affinity.required else None
     names: set[str] = set()
@@ -358,5 +358,5 @@ NOT_PLACED: Final = ("DaemonSet", "Node")
 
 
 def is_of_daemon_set(pod: Pod) -> bool:
-    """Tell whether a DaemonSet made it, which makes pods only for nodes that its pods match."""
+    """Tell whether a DaemonSet made the pod: it makes pods only for nodes that these match."""
     return any(owner.kind == "DaemonSet" for owner in pod.metadata.owner_references or ())

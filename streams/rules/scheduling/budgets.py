@@ -1,4 +1,4 @@
-"""Does the eviction API let a pod go (rules: drain)."""
+"""Decides whether the eviction API evicts a pod (rules: drain)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple, TypeAlias
@@ -10,7 +10,7 @@ from ingest.model.objects.disruption import PodDisruptionBudget
 from streams.rules.scheduling.selectors import Requirement, matches, selector
 
 Leave: TypeAlias = Literal["granted", "in_turn", "refused", "unknown"]
-"""`in_turn`: once the pods of its budget that went before it are replaced and Ready."""
+"""`in_turn`: the pod goes once earlier pods of its budget are replaced and Ready."""
 
 
 class Budget(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
@@ -18,15 +18,15 @@ class Budget(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
     selector: list[Requirement]
     allowed: int = 0
-    """Number of healthy pods that may go now."""
+    """Number of healthy pods that may be evicted now."""
     healthy: int = 0
     desired: int = 0
     always_unready: bool = False
-    """A pod that is not Ready may always go."""
+    """True if a pod that is not Ready may always be evicted."""
     is_stale: bool = False
-    """Its controller has not evaluated its newest version."""
+    """True if the controller has not evaluated its newest version."""
     disrupted: list[str] = []
-    """Pods that go already, and do not count again."""
+    """Pods that are already being evicted, and do not count again."""
 
 
 class Ruling(NamedTuple):

@@ -1,4 +1,4 @@
-"""The stored inputs of the scheduler from a pod besides requests and tolerations (rules: scheduler-fit)."""
+"""Defines the stored inputs of the scheduler from a pod, besides requests and tolerations (rules: scheduler-fit)."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final, TypeAlias
@@ -30,7 +30,7 @@ _ELSEWHERE: Final = (
     "iscsi",
     "rbd",
 )
-"""Volumes, beside claims, that can be attached to some nodes only."""
+"""Volumes without claims that can be attached to some nodes only."""
 
 
 class ClaimedVolume(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -38,16 +38,16 @@ class ClaimedVolume(msgspec.Struct, frozen=True, array_like=True, gc=False):
     claim: str
     """A PersistentVolumeClaim of the pod's namespace."""
     ephemeral: bool = False
-    """It is made for the pod, and goes with it."""
+    """True if it is made for the pod, and deleted with it."""
 
 
 class ClaimedDevices(msgspec.Struct, frozen=True, array_like=True, gc=False):
     name: str
-    """In the pod."""
+    """The claim's name in the pod."""
     claim: str
     """A ResourceClaim of the pod's namespace; empty for one that must be made from a template."""
     from_template: bool = False
-    """It is made for the pod."""
+    """True if it is made for the pod."""
 
 
 class HostPort(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -57,7 +57,7 @@ class HostPort(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class NeighbourTerm(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """Pods to be near to, or away from, within a domain: the nodes with one value of the label `topology_key`."""
+    """Pods to be near, or away from, within a domain: the nodes with one value of the label `topology_key`."""
 
     topology_key: str
     selector: list[Requirement]
@@ -82,26 +82,26 @@ class Spread(msgspec.Struct, frozen=True, array_like=True, gc=False):
     selector: list[Requirement]
     min_domains: int
     honours_affinity: bool
-    """Nodes that the pod's node selector and affinity leave out do not count."""
+    """True if nodes that the pod's node selector and affinity exclude do not count."""
     honours_taints: bool
 
 
 class Constraints(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     nodes: list[list[Requirement]] | None = None
-    """Terms of which a node must meet one, with all its requirements; None where any node will do."""
+    """Terms of which a node must meet one, with all its requirements; None if any node will do."""
     ports: list[HostPort] = []
     affinity: list[NeighbourTerm] = []
     anti_affinity: list[NeighbourTerm] = []
     spread: list[Spread] = []
     gates: list[str] = []
     volumes: list[str] = []
-    """Names of volumes without a claim whose place the scheduler considers."""
+    """Names of volumes without a claim whose location the scheduler considers."""
     claims: list[str] = []
     """Device claims (DRA) with unknown objects."""
     claimed: list[ClaimedVolume] = []
     devices: list[ClaimedDevices] = []
     scheduler: str = ""
-    """Its name, where that is not Kubernetes' own."""
+    """The scheduler's name, if it is not Kubernetes' own."""
     never_preempts: bool = False
 
 
@@ -145,17 +145,17 @@ def restored(text: str) -> Constraints:
 
 
 def other_scheduler(name: str) -> str:
-    """A scheduler's name, empty for Kubernetes' own: nothing is concluded about that from another's words."""
+    """Return a scheduler's name, empty for Kubernetes' own: another's words prove nothing about that one."""
     return "" if name == DEFAULT_SCHEDULER else name
 
 
 def unattached(volume: str) -> str:
-    """The words for a volume of which nobody knows where it can be."""
+    """Return the words for a volume whose possible nodes are unknown."""
     return f"where volume {volume} can be attached"
 
 
 def undetermined(claim: str) -> str:
-    """The words for a claim of which nobody knows what devices it has or gets."""
+    """Return the words for a claim whose devices are unknown."""
     return f"which nodes have the devices of claim {claim}"
 
 
@@ -253,7 +253,7 @@ def _devices(pod: Pod) -> Iterator[ClaimedDevices]:
 
 
 Namespaces: TypeAlias = Mapping[str, Mapping[str, str]]
-"""The labels of each."""
+"""The labels of each namespace, by name."""
 
 
 class NamespaceFacts(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
@@ -265,7 +265,7 @@ def namespace_facts(namespace: Namespace) -> NamespaceFacts:
 
 
 def with_names(constraints: Constraints, namespaces: Namespaces, *, complete: bool) -> Constraints:
-    """Add the names of the namespaces that its terms select; `complete` if no other matters."""
+    """Add the names of the namespaces that the terms select; `complete` if no other namespace matters."""
     terms = (constraints.affinity, constraints.anti_affinity)
     if not any(term.namespace_selector for kind in terms for term in kind):
         return constraints

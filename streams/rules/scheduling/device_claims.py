@@ -38,30 +38,30 @@ class Request(msgspec.Struct, frozen=True, array_like=True, gc=False):
     name: str
     device_class: str
     drivers: list[str]
-    """A device has to be of all of them."""
+    """Drivers that a device must all match."""
     count: int
     """Number of devices that must be free; 0 if fewer may do."""
     certain: bool
-    """Any devices of the driver and the class will do."""
+    """True if any device of the driver and the class satisfies the request."""
 
 
 class DeviceClaim(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     allocated: bool = False
     nodes: Terms | None = None
     doubtful: bool = False
-    """An allocated one may be of no use: it has as many pods as it can have, or its devices are not ready at once."""
+    """True if the allocated claim may be unusable: it has the most pods, or its devices are not ready at once."""
     deleting: bool = False
     owner: str = ""
     """The uid of its controller."""
     held: list[tuple[str, str, str]] = []
-    """Devices that nobody else can get: driver, pool and name."""
+    """Devices that no other claim can get: driver, pool and name."""
     requests: list[Request] = []
 
 
 class Selection(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     drivers: list[str] = []
     certain: bool = False
-    """All devices of that driver."""
+    """True if it selects all devices of that driver."""
 
 
 class Slice(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
@@ -69,10 +69,10 @@ class Slice(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     pool: str = ""
     generation: int = 0
     slices: int = 0
-    """Slices of its pool."""
+    """Number of slices in its pool."""
     node: str = ""
     everywhere: bool = False
-    """Also where some of its devices are on some nodes only."""
+    """True also if some of its devices are on some nodes only."""
     nodes: Terms | None = None
     devices: list[str] = []
     plain: bool = False
@@ -143,7 +143,7 @@ def _exactly(name: str, request: ExactRequest, *, plain: bool) -> Request:
 
 
 def _selection(selectors: Sequence[Selector]) -> tuple[list[str], bool]:
-    """Drivers of which a device has to be, and whether that is all."""
+    """Return the drivers that a device must match, and whether the selectors require nothing else."""
     found = [_OF_DRIVER.fullmatch(each.cel.expression if each.cel else "") for each in selectors]
     drivers = {each[1] or each[2] for each in found if each}
     return sorted(drivers), all(each is not None and each["more"] is None for each in found)
@@ -156,12 +156,12 @@ def _is_plain(device: Device) -> bool:
 TOO_FEW: Final = "cannot allocate all claims"
 ELSEWHERE: Final = "resourceclaim not available on the node"
 _OF_A_CLASS: Final = "request "
-"""Begins what it finds last of the pod alone."""
+"""Start of the reason that the scheduler finds last from the pod alone."""
 
 
 class Devices(NamedTuple):
     listed: Collection[str] = ()
-    """Resources of which all that there is is known."""
+    """Resources whose objects are all known."""
     claims: Mapping[tuple[str, str], DeviceClaim] = {}
     """Claims by namespace and name."""
     classes: Mapping[str, Selection] = {}
@@ -173,40 +173,40 @@ NO_DEVICES: Final = Devices()
 
 class Wanted(NamedTuple):
     drivers: frozenset[str] = frozenset()
-    """A device has to be of all of them."""
+    """Drivers that a device must all match."""
     at_least: int = 0
-    """Number of free devices that it needs."""
+    """Number of free devices that the request needs."""
     certain: bool = False
-    """Any devices of the driver will do."""
+    """True if any device of the driver satisfies the request."""
 
 
 class DeviceNeed(NamedTuple):
     """Requirements of one claim of a pod on a node."""
 
     claim: str
-    """Its name in the pod."""
+    """The claim's name in the pod."""
     reasons: Sequence[str] = ()
-    """Reason why no node will do."""
+    """Reasons why no node fits."""
     unknown: bool = False
-    """Nobody knows which."""
+    """True if the nodes that fit are unknown."""
     nodes: Terms | None = None
     doubtful: bool = False
-    """There it may be of no use all the same."""
+    """True if the claim may be unusable even on these nodes."""
     wanted: Sequence[Wanted] = ()
     """Requests that are not allocated yet."""
     alone: bool = False
-    """Pods that follow go where the first one is."""
+    """True if later pods must go to the node of the first one."""
 
 
 class NodeDevices(NamedTuple):
     free: Mapping[str, int] = {}
-    """No more than so many that nobody has."""
+    """Most free devices by driver."""
     plain: Mapping[str, int] = {}
-    """Number of plain ones, which every allowed claim may have."""
+    """Number of plain devices, which every allowed claim may have."""
     known: bool = False
-    """There are no others."""
+    """True if all slices are known."""
     complete: bool = False
-    """Nobody else has any."""
+    """True if all slices and claims are known."""
 
 
 def device_needs(
@@ -217,7 +217,7 @@ def device_needs(
     *,
     pod: tuple[str, str] | None = None,
 ) -> tuple[DeviceNeed, ...]:
-    """`pod` is its name and uid, where it exists."""
+    """Return the needs of each device claim. `pod` is the pod's name and uid, if it exists."""
     return tuple(_need(each, namespace, devices, scheduler_minor, pod) for each in constraints.devices)
 
 
@@ -307,7 +307,7 @@ def device_reasons(
 
 
 def _asked_first(reason: str) -> tuple[bool, bool, bool]:
-    """The scheduler goes no further than the first that refuses."""
+    """Return a sort key, because the scheduler stops at the first refusal."""
     return reason == ELSEWHERE, reason == TOO_FEW, reason.startswith(_OF_A_CLASS)
 
 

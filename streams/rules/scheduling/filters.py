@@ -22,7 +22,7 @@ FREE_PORTS: Final = "node(s) didn't have free ports for the requested pod ports"
 
 
 def conflict(wanted: Sequence[HostPort], used: Iterable[HostPort]) -> bool:
-    """The same port of the same protocol, of one address or of all."""
+    """Tell whether a wanted port is used: the same port and protocol, on the same address or on all."""
     return any(_conflicts(each, other) for other in used for each in wanted)
 
 
@@ -39,18 +39,18 @@ _NOT_REQUESTED_FITS_SINCE_MINOR: Final = 28
 
 
 class Shortage(NamedTuple):
-    """A resource of which a node has too little left; amounts in base units, cpu in millicores."""
+    """A resource that a node lacks; amounts in base units, cpu in millicores."""
 
     resource: str
     requested: int
     used: int
-    """Requests of the pods that are there."""
+    """Requests of the pods on the node."""
     capacity: int
     """Allocatable."""
 
     @property
     def reason(self) -> str:
-        """The scheduler's words."""
+        """Return the shortage in the scheduler's words."""
         return "Too many pods" if self.resource == "pods" else f"Insufficient {self.resource}"
 
     @property
@@ -111,19 +111,19 @@ class PodRequest(NamedTuple):
     node_name: str = ""
     """The node that its spec names."""
     ignored: frozenset[str] = frozenset()
-    """Extended resources that no node has: the scheduler may have been set to ignore them (ignoredByScheduler)."""
+    """Extended resources that no node has: the scheduler may be configured to ignore them (ignoredByScheduler)."""
     unknown: tuple[str, ...] = ()
-    """Other missing facts about it."""
+    """Other missing facts about the pod."""
     made: Mapping[str, Claim] = {}
-    """Claims that are made with it, by volume."""
+    """Claims that are created with the pod, by volume."""
     needs: tuple[Need, ...] | None = None
     """Requirements of its volumes; None if they were not looked up."""
     device_needs: tuple[DeviceNeed, ...] | None = None
-    """Requirements of its device claims; None likewise."""
+    """Requirements of its device claims; None if they were not looked up."""
     insists: bool = True
     """If true, a node whose kubelet pins no CPUs does not fit it."""
     is_critical: bool = False
-    """Kubelets under pressure admit it."""
+    """True if kubelets under pressure admit it."""
     priority: int | None = 0
     """None if the value of its class is unknown."""
 
@@ -135,7 +135,7 @@ class PodRequest(NamedTuple):
 
     @property
     def exclusive_cpus(self) -> int:
-        """The sum over its running containers, or the largest init container if that is more."""
+        """Return the sum over its running containers, or the largest init container if that is more."""
         running = sum(container.cpus for container in self.containers if not container.is_init)
         return max(running, *(container.cpus for container in self.containers if container.is_init), 0)
 
@@ -148,19 +148,19 @@ class NodeState(NamedTuple):
     requested: dict[str, int]
     pods: int
     ready: bool | None = True
-    """None if its condition Ready is Unknown or lacks."""
+    """None if its condition Ready is Unknown or missing."""
     unschedulable: bool = False
     taints: tuple[str, ...] = ()
-    """`key=value:effect` each."""
+    """Taints as `key=value:effect`."""
     settings: tuple[Settings, ...] = (Settings(),)
     """Settings of its kubelet; if unknown, all possible ones."""
     machine: Machine | None = None
-    """None if no source reports what each NUMA node has free."""
+    """None if no source reports the free resources of each NUMA node."""
     free_cpus: int | None = None
-    """Free exclusive CPUs of the whole node, where only that is known."""
+    """Free exclusive CPUs of the whole node, if only that number is known."""
     labels: Mapping[str, str] = {}
     neighbours: tuple[Neighbour, ...] = ()
-    """The pods there; empty too where nobody asked for them."""
+    """The pods on the node; empty also if they were not read."""
     volumes: NodeVolumes = NodeVolumes(limits=None)
     devices: NodeDevices = NodeDevices()
     """Devices that claims can get."""
@@ -287,7 +287,7 @@ def _left_out(scheduler_minor: int) -> str:
 
 
 def untolerated(key: str, value: str, scheduler_minor: int) -> str:
-    """The words for a taint that a pod does not tolerate (rules: scheduler-messages)."""
+    """Return the words for a taint that a pod does not tolerate (rules: scheduler-messages)."""
     if scheduler_minor < 18:  # noqa: PLR2004  these three: versions of its words
         return "node(s) had taints that the pod didn't tolerate"
     if scheduler_minor < 24:  # noqa: PLR2004

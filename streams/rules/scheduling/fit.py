@@ -1,4 +1,4 @@
-"""Does a node take a pod now, and why not: the scheduler judges, then the kubelet (rules: exclusive-cpus,
+"""Decides whether a node takes a pod now, first as the scheduler, then as the kubelet (rules: exclusive-cpus,
 scheduler-fit, scheduler-messages).
 
 The scheduler's judgement is that of `filters`; that of neighbours comes on top (`streams.questions.fit`). Left out:
@@ -24,7 +24,7 @@ from streams.rules.scheduling.filters import (
 )
 
 Verdict: TypeAlias = Literal["fits", "refused_by_scheduler", "refused_by_kubelet", "not_exclusive", "unknown"]
-"""`not_exclusive`: it would run there, but without the exclusive CPUs that it asks for."""
+"""`not_exclusive`: the pod would run there, but without the exclusive CPUs that it requests."""
 
 _NOT_KNOWN_READY: Final = "whether the node is Ready is unknown"
 _TOLERATED: Final = "the pod tolerates that the node is not Ready: whether it starts is unknown"
@@ -36,16 +36,16 @@ _CACHES: Final = "which CPUs prefer-align-cpus-by-uncorecache picks is unknown: 
 class Judgement(NamedTuple):
     verdict: Verdict
     reasons: tuple[str, ...] = ()
-    """Against it, in the words of who refuses; empty if it fits."""
+    """Reasons in the words of the component that refuses; empty if the pod fits."""
     hint: Hint | None = None
     """The Topology Manager's merged hint; None if it was not asked."""
     numa_nodes: tuple[int, ...] = ()
-    """NUMA nodes of its CPUs, or by the hint of the rest; empty if unknown or if any will do."""
+    """NUMA nodes of its CPUs, or of the hint for its other resources; empty if unknown, or if any fits."""
     note: str = ""
 
 
 class NumaRoom(NamedTuple):
-    """Result of whether one NUMA node could take the whole pod."""
+    """The resources that one NUMA node lacks for the whole pod, if any."""
 
     numa_node: int
     free_cpus: int
@@ -54,7 +54,7 @@ class NumaRoom(NamedTuple):
 
 
 def take(node: NodeState, pod: PodRequest, scheduler_minor: int, count: int) -> tuple[Judgement, int, list[int]]:
-    """Judge the first of `count` such pods; how many the node takes in turn, and on which NUMA nodes."""
+    """Return the judgement of the first of `count` such pods, how many the node takes, and on which NUMA nodes."""
     first, after = judge(node, pod, scheduler_minor)
     taken, where = 0, list[tuple[int, ...]]()
     judgement = first
@@ -66,7 +66,7 @@ def take(node: NodeState, pod: PodRequest, scheduler_minor: int, count: int) -> 
 
 
 def rooms(node: NodeState, pod: PodRequest) -> list[NumaRoom]:
-    """Each NUMA node and what it lacks for the whole pod; the empty list where they are not known."""
+    """Return each NUMA node and what it lacks for the whole pod; an empty list if they are unknown."""
     machine = node.machine
     if machine is None:
         return []
@@ -175,7 +175,7 @@ def _kubelet(node: NodeState, settings: Settings, pod: PodRequest) -> tuple[Judg
 
 
 def _admitted(machine: Machine, settings: Settings, pod: PodRequest) -> tuple[Judgement, Machine]:
-    """The kubelet's judgement on a known machine, and what is left of it."""
+    """Return the kubelet's judgement on a known machine, and what is left of it."""
     admission = admit(machine, settings, pod.containers)
     if not admission.admitted:
         reason = f"{admission.reason}: {admission.message}" if admission.reason else admission.message
@@ -188,7 +188,7 @@ def _admitted(machine: Machine, settings: Settings, pod: PodRequest) -> tuple[Ju
 
 
 def _without_numa_nodes(free_cpus: int | None, settings: Settings, pod: PodRequest) -> Judgement:
-    """The judgement on exclusive CPUs where only those of the whole node are known, or not even those."""
+    """Judge exclusive CPUs if only the number of the whole node is known, or not even that."""
     if free_cpus is None:
         return Judgement("unknown", note="no source reports how many exclusive CPUs are free")
     lump = Machine(lump_topology(max(0, free_cpus)), frozenset(range(max(0, free_cpus))))

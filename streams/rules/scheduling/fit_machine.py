@@ -1,4 +1,4 @@
-"""A node's machine and its kubelet's settings, from sources of any fidelity (rules: exclusive-cpus, numa-sources)."""
+"""Builds a node's machine and kubelet settings from sources of any fidelity (rules: exclusive-cpus, numa-sources)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, cast, get_args
@@ -19,7 +19,7 @@ UNCORE_CACHE: Final = "prefer-align-cpus-by-uncorecache"
 NOT_FOLLOWED: Final = (PREFER_CLOSEST,)
 """Options that choose NUMA nodes by facts unknown here; they rarely change whether a pod is admitted."""
 TRUE: Final = ("1", "t", "T", "true", "TRUE", "True")
-"""Texts of an option that is on."""
+"""Values of an option that is on."""
 
 
 class NumaCpus(NamedTuple):
@@ -79,7 +79,7 @@ def machine_of(
 
 
 def settings_of(known: Policies) -> tuple[Settings, ...]:
-    """The settings of a kubelet; where some are not known, the laxest and the strictest that it can have."""
+    """Return the settings of a kubelet; if some are unknown, the laxest and the strictest that it can have."""
     options = known.cpu_options or {}
     topology_options = known.topology_options or {}
     limit = topology_options.get(MAX_NUMA_NODES, "")
@@ -106,7 +106,7 @@ def settings_of(known: Policies) -> tuple[Settings, ...]:
 
 
 def requires_whole_cores(cpu_options: Mapping[str, str]) -> bool:
-    """`full-pcpus-only`."""
+    """Tell whether `full-pcpus-only` is on."""
     return cpu_options.get(FULL_PCPUS_ONLY) in TRUE
 
 

@@ -1,4 +1,6 @@
-"""The scheduler's text of all versions, and why a pod waits (rules: scheduler-messages, recorded-behaviour)."""
+"""Parses the scheduler's text of all versions, and finds why a pod waits (rules: scheduler-messages,
+recorded-behaviour).
+"""
 
 import re
 from collections.abc import Mapping
@@ -7,7 +9,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 from ingest.model.objects.pod import Pod
 
 TEXT_LIMIT: Final = 256 * 1024
-"""Characters that are read; what is longer counts as truncated. The text of a real failure is a few hundred."""
+"""Characters that are read; a longer text counts as truncated. The text of a real failure has a few hundred."""
 CUT: Final = " ..."
 """End of an event's note of more than 1024 characters."""
 
@@ -34,7 +36,7 @@ class Preemption(NamedTuple):
 
 
 class SchedulingMessage(NamedTuple):
-    """A FailedScheduling text taken apart.
+    """A parsed FailedScheduling text.
 
     `reasons` counts nodes by reason; a node can have several, so `reason_sum` can be above `nodes_total`, the N of
     "0/N nodes". If the text is `truncated`, all of them are lower bounds.
@@ -53,7 +55,7 @@ class SchedulingMessage(NamedTuple):
 
     @property
     def oldest_minor(self) -> int:
-        """The oldest Kubernetes 1.x that can have written it: 24 where it mentions preemption, else 0."""
+        """Return the oldest Kubernetes 1.x that can have written it: 24 where it mentions preemption, else 0."""
         if self.prefilter:
             return 26
         return 24 if self.preemption is not None or self.post_filter else 0

@@ -1,4 +1,4 @@
-"""Effects of existing pods on a new one: affinity, anti-affinity and topology spread (rules: scheduler-fit)."""
+"""Computes effects of existing pods on a new one: affinity, anti-affinity and spread (rules: scheduler-fit)."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ _Domain: TypeAlias = tuple[str, str]
 
 
 class Neighbour(NamedTuple):
-    """A pod, as other pods see it."""
+    """The facts about a pod that affinity and topology spread use."""
 
     namespace: str
     labels: Mapping[str, str] = {}
@@ -27,17 +27,17 @@ class Neighbour(NamedTuple):
 
 
 class Place(NamedTuple):
-    """A node, as pods that choose their neighbours see it."""
+    """The facts about a node that affinity and topology spread use."""
 
     node: str
     labels: Mapping[str, str]
     pods: Sequence[Neighbour] = ()
     repels: bool = False
-    """It has a taint that the pod does not tolerate."""
+    """True if it has a taint that the pod does not tolerate."""
 
 
 def in_namespaces(pod: Neighbour, places: Sequence[Place], namespaces: Namespaces) -> tuple[Neighbour, list[Place]]:
-    """The pod, and those that are there, with the names of the namespaces that their terms select by labels."""
+    """Return the pod and the existing pods with the names of the namespaces that their terms select by labels."""
     there = {other.namespace for place in places for other in place.pods}
     is_known = pod.namespace in namespaces
     itself = named(pod, namespaces, complete=is_known and there <= namespaces.keys())
@@ -45,14 +45,14 @@ def in_namespaces(pod: Neighbour, places: Sequence[Place], namespaces: Namespace
 
 
 def places_named(places: Sequence[Place], namespaces: Namespaces, *, complete: bool) -> list[Place]:
-    """Return the places with these names; `complete` if that of the new pod is known."""
+    """Return the places with the names of selected namespaces; `complete` if that of the new pod is known."""
     return [
         place._replace(pods=[named(other, namespaces, complete=complete) for other in place.pods]) for place in places
     ]
 
 
 def named(pod: Neighbour, namespaces: Namespaces, *, complete: bool) -> Neighbour:
-    """The pod with these names; the same one where its terms select no namespaces."""
+    """Return the pod with the names of selected namespaces, or unchanged if its terms select none."""
     constraints = with_names(pod.constraints, namespaces, complete=complete)
     preferences = preferences_with_names(pod.preferences, namespaces, complete=complete)
     is_same = constraints is pod.constraints and preferences is pod.preferences
@@ -72,7 +72,7 @@ def is_counted(each: Spread, place: Place, pod: Neighbour) -> bool:
 
 
 def spreads_with(each: Spread, pod: Neighbour, other: Neighbour) -> bool:
-    """Tell whether the other pod is one of those to be spread with the pod."""
+    """Tell whether the constraint spreads the other pod together with the pod."""
     if other.namespace != pod.namespace or other.terminating:
         return False
     return bool(each.selector) and matches(each.selector, other.labels)
@@ -89,7 +89,7 @@ class _Effect(NamedTuple):
 
 
 class Neighbourhood:
-    """Effect of the pods on all nodes on one more pod; `join` adds another, or takes one away."""
+    """Computes the effect of all existing pods on one more pod; `join` adds an existing one, or removes one."""
 
     def __init__(self, pod: Neighbour, places: Iterable[Place]) -> None:
         self.pod = pod
@@ -179,7 +179,7 @@ class Neighbourhood:
                 return
 
     def _refused_by_affinity(self, place: Place) -> Iterator[str]:
-        """The scheduler's plugin ends with the first."""
+        """Yield the reason of InterPodAffinity, which ends at the first refusal."""
         wants = self.pod.constraints
         if not self._is_near(place):
             yield NO_NEIGHBOUR

@@ -1,4 +1,4 @@
-"""The list of nodes that a scheduler of each version works with, and how it loses some (rules: node-tree).
+"""Models the node list of each scheduler version, and how some versions lose nodes (rules: node-tree).
 
 The tree files nodes by zone. To 1.18.6 a snapshot asks it for as many nodes as it has, and the tree continues where
 the last snapshot ended. With zones of uneven size a snapshot then has nodes twice and others not at all.
@@ -24,7 +24,7 @@ class UnknownVersion(WrongUsage):
 
 
 class Zone(NamedTuple):
-    """The nodes of a zone in the order of their arrival, and how many of them this round has given."""
+    """The nodes of a zone in the order of their arrival, and how many of them this round has listed."""
 
     key: str
     nodes: tuple[str, ...]
@@ -39,7 +39,7 @@ class NodeTree(NamedTuple):
 
     @property
     def size(self) -> int:
-        """The number of nodes in the tree."""
+        """Return the number of nodes in the tree."""
         return sum(len(zone.nodes) for zone in self.zones)
 
 
@@ -67,12 +67,12 @@ def affected(version: str) -> Affected:
 
 
 def zone_of(tree: NodeTree, node: str) -> str | None:
-    """The zone that holds a node; None if the tree has no such node."""
+    """Return the zone that holds a node; None if the tree has no such node."""
     return next((zone.key for zone in tree.zones if node in zone.nodes), None)
 
 
 def add(tree: NodeTree, node: str, zone_key: str) -> NodeTree:
-    """A node that arrives comes last in its zone, a new zone last of all. A node that is there already stays."""
+    """Add a node as the last of its zone, and a new zone as the last of all. An existing node keeps its place."""
     for i, zone in enumerate(tree.zones):
         if zone.key == zone_key:
             if node in zone.nodes:
@@ -82,7 +82,7 @@ def add(tree: NodeTree, node: str, zone_key: str) -> NodeTree:
 
 
 def remove(tree: NodeTree, node: str, zone_key: str) -> NodeTree:
-    """A node leaves, and its zone with the last of them; the cursors stay where they are."""
+    """Remove a node, and its zone with the last node. The cursors stay unchanged."""
     for i, zone in enumerate(tree.zones):
         if zone.key == zone_key and node in zone.nodes:
             left = tuple(name for name in zone.nodes if name != node)
@@ -93,7 +93,7 @@ def remove(tree: NodeTree, node: str, zone_key: str) -> NodeTree:
 
 
 def update(tree: NodeTree, node: str, old_zone_key: str, zone_key: str) -> NodeTree:
-    """A node whose zone labels changed leaves and arrives again, as last of its new zone."""
+    """Move a node whose zone labels changed: it becomes the last of its new zone."""
     if old_zone_key == zone_key:
         return tree
     return add(remove(tree, node, old_zone_key), node, zone_key)
@@ -104,7 +104,7 @@ def _with_zone(tree: NodeTree, i: int, zone: Zone) -> NodeTree:
 
 
 def snapshot(tree: NodeTree) -> tuple[NodeTree, list[str]]:
-    """One rebuild of the list as 1.17.0 to 1.18.6 do it: the tree with its cursors moved, and the names."""
+    """Rebuild the list as 1.17.0 to 1.18.6 do: return the tree with moved cursors, and the names."""
     nodes = [zone.nodes for zone in tree.zones]
     given = [zone.given for zone in tree.zones]
     turn = tree.turn
@@ -129,6 +129,6 @@ def snapshot(tree: NodeTree) -> tuple[NodeTree, list[str]]:
 
 
 def listed(tree: NodeTree) -> list[str]:
-    """The list of 1.20 and later: the first node of every zone, then the second, and so on."""
+    """Return the list of 1.20 and later: the first node of every zone, then the second, and so on."""
     longest = max((len(zone.nodes) for zone in tree.zones), default=0)
     return [zone.nodes[i] for i in range(longest) for zone in tree.zones if i < len(zone.nodes)]

@@ -1,4 +1,4 @@
-"""The stored inputs of the scheduler's scores from a pod, besides those of its filters (rules: scheduler-scores)."""
+"""Defines the stored inputs of scheduler scores from a pod, besides those of filters (rules: scheduler-scores)."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -21,12 +21,12 @@ from streams.rules.scheduling.selectors import Requirement, node_terms
 class PreferredNodes(msgspec.Struct, frozen=True, array_like=True, gc=False):
     weight: int
     requirements: list[Requirement]
-    """All of which a node has to meet."""
+    """Requirements that a node must all meet."""
 
 
 class PreferredNeighbours(msgspec.Struct, frozen=True, array_like=True, gc=False):
     weight: int
-    """Below 0 for pods to be away from."""
+    """Negative for pods to keep away from."""
     term: NeighbourTerm
 
 
@@ -72,7 +72,7 @@ def _neighbours(affinity: PodAffinity | None, namespace: str, sign: int) -> Iter
 
 
 def preferences_with_names(preferences: Preferences, namespaces: Namespaces, *, complete: bool) -> Preferences:
-    """Add the names of the namespaces that its terms select; `complete` if no other matters."""
+    """Add the names of the selected namespaces to the terms; `complete` if no other namespace matters."""
     if not any(each.term.namespace_selector for each in preferences.neighbours):
         return preferences
     found = [

@@ -1,4 +1,4 @@
-"""Scores that the scheduler's plugins give to the nodes that pass its filters (rules: scheduler-scores).
+"""Computes the scores of the scheduler's plugins for the nodes that pass its filters (rules: scheduler-scores).
 
 The default profile and feature gates of Kubernetes 1.36 are assumed. A plugin without evidence has a reason instead.
 """
@@ -16,7 +16,7 @@ from streams.rules.scheduling.selectors import NODE_NAME, Requirement, matches
 MOST: Final = 100
 """The highest score of a plugin, before its weight."""
 _COMPARED: Final = 100
-"""Nodes that pass the filters, so many of which the scheduler always compares."""
+"""Number of nodes passing the filters that the scheduler always compares."""
 _SCORED: Final = NATIVE[:2]
 _HOSTNAME: Final = "kubernetes.io/hostname"
 _ZONE: Final = "topology.kubernetes.io/zone"
@@ -64,7 +64,7 @@ def scored(
 
 
 def most_compared(nodes: int) -> int:
-    """Return after how many nodes that pass the filters the scheduler looks at no more, of a cluster of `nodes`."""
+    """Return the number of passing nodes after which the scheduler stops, in a cluster of `nodes`."""
     percentage = max(5, 50 - nodes // 125)
     return max(_COMPARED, nodes * percentage // 100)
 
@@ -225,5 +225,5 @@ _PLUGINS: Final[Mapping[str, tuple[int, _Plugin]]] = {
     "NodeResourcesBalancedAllocation": (1, _balanced_allocation),
     "ImageLocality": (1, _image_locality),
 }
-"""Each with its weight in the default profile."""
+"""The plugins with their weights in the default profile."""
 WEIGHTS: Final = {name: weight for name, (weight, _) in _PLUGINS.items()}

@@ -1,4 +1,4 @@
-"""Label and node selectors, as the scheduler matches them (rules: scheduler-fit)."""
+"""Matches label and node selectors like the scheduler (rules: scheduler-fit)."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,11 +24,11 @@ class Requirement(msgspec.Struct, frozen=True, array_like=True, gc=False):
 NOTHING: Final = [Requirement("", "In")]
 """A missing selector, which selects nothing."""
 Terms: TypeAlias = list[list[Requirement]]
-"""A node has to meet all of one."""
+"""Terms, of which a node must meet one, with all its requirements."""
 
 
 def selector(labels_selector: LabelSelector | None) -> list[Requirement]:
-    """All of which have to be met; the empty list selects everything."""
+    """Return requirements that must all be met; an empty list selects everything."""
     if labels_selector is None:
         return NOTHING
     labels = [Requirement(key, "In", [value]) for key, value in sorted((labels_selector.match_labels or {}).items())]
@@ -36,7 +36,7 @@ def selector(labels_selector: LabelSelector | None) -> list[Requirement]:
 
 
 def node_terms(labels: Mapping[str, str] | None, terms: Sequence[NodeSelectorTerm] | None) -> Terms | None:
-    """A node has to meet all of one term, its node selector in each; None if any node will do."""
+    """Return the terms of affinity with the node selector in each; None if any node fits."""
     wanted = selector(LabelSelector(match_labels=dict(labels or {})))
     if terms is None:
         return [wanted] if wanted else None

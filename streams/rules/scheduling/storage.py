@@ -1,4 +1,4 @@
-"""The stored inputs of the scheduler from claims, volumes, classes and drivers (rules: scheduler-volumes)."""
+"""Defines the stored inputs of the scheduler from claims, volumes, classes and drivers (rules: scheduler-volumes)."""
 
 from typing import Final
 
@@ -118,7 +118,7 @@ def claim_facts(claim: PersistentVolumeClaim) -> Claim:
 
 
 def wanted(spec: PersistentVolumeClaimSpec, storage_class: str | None = None) -> Claim:
-    """A claim as it is asked for, before anything is known of its volume."""
+    """Return a claim as it is requested, before its volume is known."""
     return Claim(
         volume=spec.volume_name,
         storage_class=(spec.storage_class_name or "") if storage_class is None else storage_class,

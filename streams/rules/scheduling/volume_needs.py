@@ -1,4 +1,4 @@
-"""Requirements of a pod's volumes on a node, as far as the evidence shows (rules: scheduler-volumes).
+"""Computes the requirements of a pod's volumes on a node, as far as the evidence shows (rules: scheduler-volumes).
 
 The nodes that a pod's volume claims allow follow the scheduler's VolumeBinding, VolumeZone, NodeVolumeLimits and,
 from VolumeRestrictions, ReadWriteOncePod. If the evidence does not decide, the result is unknown.
@@ -23,7 +23,7 @@ STATIC: Final = "kubernetes.io/no-provisioner"
 
 class Storage(NamedTuple):
     listed: Collection[str] = ()
-    """Resources of which all that there is is known."""
+    """Resources whose objects are all known."""
     claims: Mapping[tuple[str, str], Claim] = {}
     """Claims by namespace and name."""
     volumes: Mapping[str, Volume] = {}
@@ -41,34 +41,34 @@ class Need(NamedTuple):
 
     volume: str
     reason: str = ""
-    """Reason why no node will do."""
+    """Reason why no node fits."""
     unknown: bool = False
-    """Nobody knows which."""
+    """True if the nodes that fit are unknown."""
     in_use: bool | None = False
     """True if another pod uses it, although only one may; None if unknown."""
     nodes: Terms | None = None
     zones: Sequence[Requirement] = ()
     delayed: bool = False
-    """It is bound once a node is chosen: to one of the candidates, or to a volume that is made."""
+    """True if it is bound once a node is chosen: to one of the candidates, or to a new volume."""
     storage_class: str = ""
     selected_node: str | None = None
     candidates: Sequence[Terms | None] = ()
-    """Nodes of each volume that it could be bound to."""
+    """Nodes of each volume to which it could be bound."""
     reserved: bool = False
-    """They are for this claim alone."""
+    """True if the candidates are reserved for this claim."""
     all_candidates: bool = True
     maker: str = ""
-    """The driver that can make a volume; empty for none."""
+    """The driver that can create a volume; empty if there is none."""
     topologies: Terms | None = None
     room: bool = True
-    """It is known to have room."""
+    """True if the driver is known to have room."""
     driver: str = ""
-    """Driver that attaches it; empty if none does."""
+    """The driver that attaches it; empty if there is none."""
     identity: str = ""
     of_each: bool = False
-    """Each pod of the kind gets one of its own."""
+    """True if each pod of the kind gets its own volume."""
     alone: bool = False
-    """One pod alone may use it, or those that follow go where the first one is."""
+    """True if only one pod may use it, or if later pods must go to the node of the first one."""
 
 
 def needs_of(
@@ -80,7 +80,7 @@ def needs_of(
     uid: str = "",
     made: Mapping[str, Claim] = {},
 ) -> tuple[Need, ...]:
-    """`pods` are those that are on nodes, with their namespaces; `uid` is the pod's, where it exists; `made` the
+    """Return the needs of each volume. `pods` are on nodes, with namespaces; `uid` is the pod's, if any; `made` the
     claims that are made with each such pod, by volume.
     """
     there = [each for own_namespace, each in pods if own_namespace == namespace]
@@ -205,11 +205,11 @@ class NodeVolumes(NamedTuple):
     """Volumes of a node, as pairs of a driver and the identity of a volume."""
 
     limits: Mapping[str, int] | None = {}
-    """None if they are not known."""
+    """Limits by driver; None if unknown."""
     used: frozenset[tuple[str, str]] = frozenset()
     """Volumes that its pods use."""
     attached: frozenset[tuple[str, str]] = frozenset()
-    """Beside those."""
+    """Attached volumes besides the used ones."""
     complete: bool = True
 
     def with_pod(self, needs: Iterable[Need]) -> "NodeVolumes":
@@ -223,7 +223,7 @@ class NodeVolumes(NamedTuple):
 def node_volumes(
     storage: Storage, node: str, pods: Iterable[tuple[str, Constraints]], attached: Iterable[Attachment]
 ) -> NodeVolumes:
-    """`pods` are those on the node with their namespaces, `attached` its attachments."""
+    """Return a node's volumes, from its pods with their namespaces and from its attachments."""
     drivers, complete, used = storage.nodes.get(node), "volumeattachments" in storage.listed, set()
     for namespace, constraints in pods:
         complete = complete and not constraints.volumes
@@ -245,7 +245,7 @@ def _attached(storage: Storage, each: Attachment) -> tuple[str, str] | None:
 
 
 def _attached_as(storage: Storage, namespace: str, name: str) -> tuple[str, str] | None:
-    """Driver and volume of a claim in use, both empty if nothing is attached; None if that is not known."""
+    """Return driver and volume of a claim in use, both empty if nothing is attached; None if unknown."""
     claim = storage.claims.get((namespace, name))
     if claim is None:
         return ("", "") if "persistentvolumeclaims" in storage.listed else None
@@ -295,7 +295,7 @@ def volume_reasons(
 
 
 def _asked_first(reason: str) -> tuple[bool, bool, bool]:
-    """The scheduler goes no further than the first that refuses: by the pod alone, then these two."""
+    """Return a sort key, because the scheduler stops at the first refusal: by the pod alone, then by these two."""
     return reason.startswith("node(s)"), reason != IN_USE, reason != TOO_MANY
 
 
@@ -336,7 +336,7 @@ def _limited(
 
 
 def _in_zones(zones: Sequence[Requirement], labels: Mapping[str, str]) -> bool:
-    """A node without any such label is in all."""
+    """Tell whether a node is in these zones; a node without any such label is in all."""
     if all(key not in labels for key in ZONES):
         return True
     return all(matches([_labelled_as(each, labels)], labels) for each in zones)

@@ -1,1 +1,1 @@
-"""Quantities, versions and zones, as Kubernetes reads them."""
+"""Parses quantities, versions and zones like Kubernetes."""

@@ -60,7 +60,7 @@ def choose(condition: Amount, then: Amount, otherwise: Amount) -> Amount:
 def either(
     condition: Amount, one: Callable[..., tuple[Amount, ...]], other: Callable[..., tuple[Amount, ...]]
 ) -> Callable[..., tuple[Amount, ...]]:
-    """One of two functions; where the condition is an `Expression`, one that chooses among each of their amounts."""
+    """Choose one of two functions; for an `Expression` as condition, return one that chooses among their amounts."""
     if isinstance(condition, Expression):
         return lambda *given: tuple(map(partial(choose, condition), one(*given), other(*given)))
     return one if condition else other

@@ -40,7 +40,7 @@ def phrase(*parts: Amount) -> Amount:
 
 
 def first_of(*cases: tuple[Amount, Amount], otherwise: Amount) -> Amount:
-    """The value of the first condition that is met."""
+    """Return the value of the first condition that is met."""
     if not any(isinstance(each, Expression) for each, _ in cases):
         return next((value for condition, value in cases if condition), otherwise)
     given = (each for case in cases for each in case)
@@ -48,7 +48,7 @@ def first_of(*cases: tuple[Amount, Amount], otherwise: Amount) -> Amount:
 
 
 def among(words: Mapping[str, str], key: Amount) -> Amount:
-    """The words of a key; empty where it has none."""
+    """Return the words of a key; empty where it has none."""
     if isinstance(key, Expression):
         keys, values = (", ".join(map(literal, each)) for each in (words, words.values()))
         return Expression(f"transform(toString({key}), [{keys}], [{values}], '')")
@@ -56,14 +56,14 @@ def among(words: Mapping[str, str], key: Amount) -> Amount:
 
 
 def counted(number: Amount, one: str, many: str = "") -> Amount:
-    """A number with its word, as 1 pod, 2 pods."""
+    """Return a number with its word, such as 1 pod or 2 pods."""
     if isinstance(number, Expression):
         return choose(number == 1, f"1 {one}", phrase(grouped(number), f" {many or one + 's'}"))
     return amounts.counted(number, one, many)
 
 
 def grouped(number: Amount) -> Amount:
-    """A whole number with its thousands apart, as 32,768."""
+    """Return a whole number with thousands separators, such as 32,768."""
     if isinstance(number, Expression):
         threes = f"replaceRegexpAll(reverse(toString({number})), '([0-9]{{3}})\\\\B', '\\\\1,')"
         return Expression(f"reverse({threes})")
@@ -71,7 +71,7 @@ def grouped(number: Amount) -> Amount:
 
 
 def sized(value: Amount) -> Amount:
-    """Bytes, as 14.4 GiB."""
+    """Return bytes in words, such as 14.4 GiB."""
     if not isinstance(value, Expression):
         return amounts.size(value)
     scales = [*amounts.BYTES, ("B", 1)]
@@ -90,7 +90,7 @@ def sized(value: Amount) -> Amount:
 
 
 def lasting(seconds: Amount) -> Amount:
-    """A length of time in whole seconds, in its largest unit and the one below, as 2 h 5 min."""
+    """Return a duration of whole seconds in its largest two units, such as 2 h 5 min."""
     if not isinstance(seconds, Expression):
         return in_words(seconds)
     cases = []
@@ -103,14 +103,14 @@ def lasting(seconds: Amount) -> Amount:
 
 
 def percent(amount: Amount, whole: int = 1) -> Amount:
-    """A percentage, or a ratio where `whole` is 100, as 12 %; of a null, 0 %."""
+    """Return a percentage, or with `whole` 100 a ratio, such as 12 %; 0 % for null."""
     if isinstance(amount, Expression):
         return phrase(_whole(Expression(f"round({whole} * ifNull({amount}, 0))")), " %")
     return f"{round(whole * amount)} %"
 
 
 def where_known(amount: Amount, words: Callable[[Amount], Amount]) -> Amount:
-    """The words about an amount; empty where it is null."""
+    """Return the words about an amount; empty if it is null."""
     if isinstance(amount, Expression):
         return Expression(f"ifNull({words(amount)}, '')")
     return "" if amount is None else words(amount)
@@ -125,12 +125,12 @@ def joined(separator: str, *texts: Amount) -> Amount:
 
 
 def date_time(at: Amount) -> Amount:
-    """Day and time, as 2026-07-01 12:00:00."""
+    """Return day and time, such as 2026-07-01 12:00:00."""
     return Expression(f"formatDateTime({at}, '%F %T', 'UTC')") if isinstance(at, Expression) else f"{at:%F %T}"
 
 
 def shown_to(text: Amount, characters: int) -> Amount:
-    """The beginning of a text."""
+    """Return the beginning of a text."""
     if isinstance(text, Expression):
         cut = phrase(Expression(f"substringUTF8({text}, 1, {characters - 1})"), "…")
         return choose(Expression(f"lengthUTF8({text})") > characters, cut, text)

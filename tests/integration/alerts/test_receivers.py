@@ -157,7 +157,7 @@ def test_the_recording_through_kafka_reports_each_alert_once(
     }
 
 
-def test_nothing_waits_for_a_receiver_that_is_dead_slow_or_refuses(
+def test_a_receiver_that_is_dead_slow_or_refuses_blocks_nothing_else(
     pipeline: Pipeline, consumers: Consumers, hook: Hook, silent: str
 ) -> None:
     slow, refusing, broken = Hook(delay_seconds=0.5), Hook(status=404), Hook(status=500)
@@ -223,7 +223,7 @@ def test_kill_9_and_restart_neither_lose_nor_repeat_an_alert(
     assert len(hook.statuses()) == 2 * total
 
 
-def test_what_is_parked_is_tried_again_after_kill_9_until_it_is_taken(
+def test_a_parked_alert_is_retried_after_kill_9_until_it_is_accepted(
     pipeline: Pipeline, consumers: Consumers, hook: Hook
 ) -> None:
     group = group_of(pipeline.settings.kafka.topic_prefix, f"webhook={hook.url}")
@@ -256,7 +256,7 @@ def metadata(servers: str, group: str, topic: str) -> str:
     return asyncio.run(read())
 
 
-def test_what_a_silent_cluster_left_firing_ends_as_unknown_and_fires_again_with_news(
+def test_alerts_of_a_silent_cluster_end_as_unknown_and_fire_again_with_news(
     pipeline: Pipeline, consumers: Consumers, hook: Hook
 ) -> None:
     first = consumers.start(f"webhook={hook.url}")

@@ -219,7 +219,7 @@ def test_landing_goes_on_after_ca_and_password_were_changed_under_it(
 
 
 @pytest.mark.components("kafka")
-def test_a_part_that_is_refused_ends_and_says_why(kafka: Kafka, steady: Secured) -> None:
+def test_a_refused_part_ends_with_the_reason(kafka: Kafka, steady: Secured) -> None:
     for dsn, says in (
         (steady.dsn_with("canary-wrong"), "its password was refused"),
         (steady.dsn(ca_file=Authority(steady.ca_file.parent, "other").ca_file), "its certificate is not trusted"),

@@ -59,7 +59,7 @@ def pods(server: ClickHouseHttp) -> set[str]:
 
 
 @pytest.mark.asyncio
-async def test_up_outlasts_a_server_that_goes_away_and_stores_what_it_saw_meanwhile(tmp_path: Path) -> None:
+async def test_up_outlasts_a_server_outage_and_stores_everything_seen_meanwhile(tmp_path: Path) -> None:
     with ExitStack() as serving:
         server = serving.enter_context(ClickHouseHttp(tmp_path / "db"))
         port, dsn = server.port, server.dsn()
@@ -84,7 +84,7 @@ async def test_up_outlasts_a_server_that_goes_away_and_stores_what_it_saw_meanwh
 
 
 @pytest.mark.asyncio
-async def test_a_stop_does_not_wait_for_a_server_that_is_away(tmp_path: Path) -> None:
+async def test_a_stop_does_not_wait_for_a_server_that_is_down(tmp_path: Path) -> None:
     """The journal keeps the observations, and the next run stores them."""
     with ExitStack() as serving:
         server = serving.enter_context(ClickHouseHttp(tmp_path / "db"))

@@ -119,7 +119,7 @@ class Watched:
 
 
 @pytest.mark.parametrize("running", [True, False], ids=["while a watcher runs", "while none does"])
-async def test_after_a_restore_of_etcd_what_is_known_is_what_there_is(
+async def test_after_a_restore_of_etcd_tables_match_the_cluster(
     own_cluster: Cluster, tmp_path: Path, *, running: bool
 ) -> None:
     """Without ghosts and nothing missing, also of before the version that the watcher had reached."""

@@ -229,7 +229,7 @@ def test_kafka_s_pipeline_makes_the_same_rows_of_what_it_observed(
             assert pipeline.digest() == digest(db)
 
 
-def test_killed_again_and_again_it_has_what_a_replay_of_its_capture_gives(cluster: Cluster, tmp_path: Path) -> None:
+def test_after_repeated_kills_the_database_equals_a_replay_of_the_capture(cluster: Cluster, tmp_path: Path) -> None:
     """And its receiver has each alert, twice only if the kill came while it was sent."""
     with _hook() as hook:
         _kill_again_and_again(cluster, tmp_path, hook)

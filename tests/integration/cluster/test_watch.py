@@ -17,7 +17,7 @@ from kubernetes_asyncio.client.api_client import ApiClient
 from common.clock import SYSTEM
 from components.cluster.kubernetes import Cluster
 from fakes.wire import Wire
-from ingest.apiserver.changes import Seen
+from ingest.apiserver.changes import Step
 from ingest.apiserver.connect import configuration
 from ingest.apiserver.leader import LeaderElection, LeaseName
 from ingest.apiserver.watch import Watch
@@ -77,9 +77,9 @@ class Space:
 class Running:
     """A watch's steps so far."""
 
-    def __init__(self, steps: AsyncIterator[Seen]) -> None:
+    def __init__(self, steps: AsyncIterator[Step]) -> None:
         self._steps = steps
-        self.seen: list[Seen] = []
+        self.seen: list[Step] = []
 
     async def until(self, enough: Callable[["Running"], bool], seconds: float = 120) -> "Running":
         async with asyncio.timeout(seconds):
@@ -152,7 +152,7 @@ async def test_a_list_comes_in_pages_that_make_the_whole(cluster: Cluster) -> No
     assert len({page.version for page in got}) == 1
 
 
-async def test_after_compaction_and_410_all_that_is_and_all_that_vanished_is_reported(cluster: Cluster) -> None:
+async def test_after_compaction_and_410_every_object_and_every_deletion_is_reported(cluster: Cluster) -> None:
     async with _space(cluster) as space, Wire(cluster.port).running() as wire:
         for name in ("stays", "goes"):
             await space.make_pod(name)
@@ -216,7 +216,7 @@ async def test_what_happens_after_a_restart_of_the_api_server_is_seen(cluster: C
     assert [name for _, change, name in running.told if change == "ADDED"] == ["before", "after"]
 
 
-async def test_a_resource_that_never_changed_is_heard_though_it_has_no_bookmarks(cluster: Cluster) -> None:
+async def test_a_watch_without_changes_or_bookmarks_still_gives_signs_of_life(cluster: Cluster) -> None:
     """Etcd reports the progress of a quiet watch every 10 minutes by default (rules: list-and-watch).
 
     The API server sends no bookmark before that.

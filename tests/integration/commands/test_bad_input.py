@@ -323,7 +323,7 @@ def test_a_folder_of_other_things_is_no_database(folder: Path) -> None:
     before = sorted(folder.rglob("*"))
     done = leadsman("replay", folder / "not_json.jsonl", db=folder)
     assert done.returncode == NO_DATABASE
-    assert f"{folder}: the folder holds other things and no database. Name a new or empty folder" in done.stderr
+    assert f"{folder}: the folder has other files and no database. Name a new or empty folder" in done.stderr
     assert sorted(folder.rglob("*")) == before
 
 

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.components("kafka")
 
 
 @pytest.mark.asyncio
-async def test_nobody_waits_for_a_message_where_the_log_ends_with_a_marker(kafka: Kafka) -> None:
+async def test_a_transaction_marker_at_the_end_of_a_log_delays_nobody(kafka: Kafka) -> None:
     """A committed message, its marker, an aborted one and its marker, which may be where a replaced log had more."""
     topic = topics_of(f"markers-{uuid.uuid4().hex[:8]}", partitions=1).nodes
     servers, partition = kafka.bootstrap_servers, TopicPartition(topic.name, 0)
@@ -41,9 +41,7 @@ async def test_nobody_waits_for_a_message_where_the_log_ends_with_a_marker(kafka
 
 @pytest.mark.parametrize(("compacted", "gaps"), [(False, {}), (True, {"compacted": 1})])
 @pytest.mark.asyncio
-async def test_a_hole_is_what_the_topic_has_no_message_for(
-    kafka: Kafka, compacted: bool, gaps: dict[str, int]
-) -> None:
+async def test_a_hole_is_offsets_without_a_message(kafka: Kafka, compacted: bool, gaps: dict[str, int]) -> None:
     """A transaction's marker takes an offset. In a compacted topic nothing shows that it was not a message."""
     topics = topics_of(f"holes-{uuid.uuid4().hex[:8]}", partitions=1)
     topic = topics.nodes._replace(compacted=compacted)

@@ -151,7 +151,7 @@ async def test_partitions_are_stored_together_under_one_token_for_any_owner(kafk
 
 @pytest.mark.parametrize("deleted", [4, 12])
 @pytest.mark.asyncio
-async def test_of_what_was_begun_only_that_is_stored_which_the_topic_still_has(kafka: Kafka, deleted: int) -> None:
+async def test_only_the_remaining_messages_of_a_begun_portion_are_stored(kafka: Kafka, deleted: int) -> None:
     log, store = Log(kafka), Store()
     await log.send(10)
     with pytest.raises(Crash):
@@ -167,7 +167,7 @@ async def test_of_what_was_begun_only_that_is_stored_which_the_topic_still_has(k
 
 
 @pytest.mark.asyncio
-async def test_what_two_landers_had_begun_is_stored_first_by_one(kafka: Kafka) -> None:
+async def test_portions_begun_by_two_landers_are_stored_first_by_one(kafka: Kafka) -> None:
     """Before anything was inserted: each has the other's ranges in no portion of its own."""
     log = Log(kafka, partitions=4)
     await log.send(40)
@@ -197,7 +197,7 @@ async def test_a_store_that_is_away_is_tried_again_with_the_same_range(kafka: Ka
 
 
 @pytest.mark.asyncio
-async def test_a_second_lander_that_comes_and_goes_doubles_nothing(kafka: Kafka) -> None:
+async def test_a_second_lander_that_joins_and_leaves_duplicates_nothing(kafka: Kafka) -> None:
     log, store = Log(kafka, partitions=4), Store()
     await log.send(200)
     await log.land(store, "0")
@@ -209,7 +209,7 @@ async def test_a_second_lander_that_comes_and_goes_doubles_nothing(kafka: Kafka)
 
 
 @pytest.mark.asyncio
-async def test_what_comes_while_the_group_forms_anew_does_not_displace_what_was_begun(
+async def test_messages_received_during_a_rebalance_do_not_displace_a_begun_portion(
     kafka: Kafka, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Until the next assignment is known, the consumer gives what follows the range: that is not landed before it."""
@@ -263,7 +263,7 @@ def names(store: Store) -> set[bytes]:
 
 
 @pytest.mark.asyncio
-async def test_what_was_committed_and_is_not_stored_is_a_gap_and_stored(kafka: Kafka) -> None:
+async def test_offsets_committed_but_not_stored_are_a_gap_and_are_stored(kafka: Kafka) -> None:
     """A database that lost its newest part and knows its token still, before a lander begins and while it runs."""
     log, store, gaps, stop = Log(kafka), Store(), Gaps(), asyncio.Event()
     await log.send(10)
@@ -289,7 +289,7 @@ async def test_what_was_committed_and_is_not_stored_is_a_gap_and_stored(kafka: K
 
 
 @pytest.mark.asyncio
-async def test_a_topic_made_anew_is_stored_from_its_beginning(kafka: Kafka) -> None:
+async def test_a_recreated_topic_is_stored_from_its_beginning(kafka: Kafka) -> None:
     """The new topic has as many messages again: by its end alone it looks like the old one."""
     log, store, gaps, stop = Log(kafka), Store(), Gaps(), asyncio.Event()
     await log.send(10)

@@ -78,7 +78,7 @@ class Told:
 
 
 @pytest.mark.parametrize("running", [True, False], ids=["while it runs", "before it begins"])
-async def test_what_fires_where_the_topic_was_cut_back_is_delivered_once(
+async def test_alerts_after_a_truncated_topic_are_delivered_once(
     own_kafka: Kafka, hook: Hook, monkeypatch: pytest.MonkeyPatch, *, running: bool
 ) -> None:
     told = Told(own_kafka, hook, monkeypatch)

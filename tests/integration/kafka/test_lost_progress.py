@@ -133,9 +133,7 @@ def folder(migrated_folder: Path, tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("landed_before", [True, False])
-async def test_a_group_that_was_reset_to_the_end_skips_nothing(
-    kafka: Kafka, folder: Path, *, landed_before: bool
-) -> None:
+async def test_a_group_reset_to_the_end_skips_nothing(kafka: Kafka, folder: Path, *, landed_before: bool) -> None:
     """Nothing had landed of any partition, or something of each."""
     on = Lost(kafka, folder)
     await on.make_topics()
@@ -161,9 +159,7 @@ async def reset_to_the_end(on: Lost) -> None:
         await consumer.commit({tp: OffsetAndMetadata(end, "") for tp, end in ends.items()})
 
 
-async def test_where_kafka_has_forgotten_the_group_nothing_is_stored_twice_or_reported(
-    kafka: Kafka, folder: Path
-) -> None:
+async def test_a_group_that_kafka_forgot_stores_nothing_twice_and_reports_nothing(kafka: Kafka, folder: Path) -> None:
     on = Lost(kafka, folder)
     await on.make_topics()
     await on.send()
@@ -176,7 +172,7 @@ async def test_where_kafka_has_forgotten_the_group_nothing_is_stored_twice_or_re
         assert database.query("SELECT count() FROM node_events", settings={"final": 0}).rows == [(on.sent,)]
 
 
-async def test_the_first_start_of_this_version_goes_on_from_what_was_committed(kafka: Kafka, folder: Path) -> None:
+async def test_the_first_start_of_this_version_resumes_at_the_committed_offset(kafka: Kafka, folder: Path) -> None:
     on = Lost(kafka, folder)
     await on.make_topics()
     await on.send()
@@ -189,9 +185,7 @@ async def test_the_first_start_of_this_version_goes_on_from_what_was_committed(k
 
 
 @pytest.mark.parametrize("running", [True, False], ids=["while it runs", "before it begins"])
-async def test_what_the_newest_part_of_a_table_had_is_stored_again(
-    kafka: Kafka, folder: Path, *, running: bool
-) -> None:
+async def test_rows_of_a_tables_newest_part_are_stored_again(kafka: Kafka, folder: Path, *, running: bool) -> None:
     """A power loss: ClickHouse sets the part aside, and still knows the tokens of its rows."""
     on = Lost(kafka, folder)
     await on.make_topics()
@@ -212,7 +206,7 @@ async def test_what_the_newest_part_of_a_table_had_is_stored_again(
     assert on.gaps.counts == found
 
 
-async def test_what_all_newest_parts_had_is_stored_again(kafka: Kafka, folder: Path) -> None:
+async def test_rows_of_all_newest_parts_are_stored_again(kafka: Kafka, folder: Path) -> None:
     """Progress is among them, and what is left of the parts is not there to be noticed."""
     on = Lost(kafka, folder)
     await on.make_topics()
@@ -238,9 +232,7 @@ def own_kafka(tmp_path: Path) -> Iterator[Kafka]:
 
 
 @pytest.mark.parametrize("running", [True, False], ids=["while it runs", "before it begins"])
-async def test_what_follows_where_a_log_was_cut_back_is_stored(
-    own_kafka: Kafka, folder: Path, *, running: bool
-) -> None:
+async def test_messages_after_a_truncation_are_stored(own_kafka: Kafka, folder: Path, *, running: bool) -> None:
     """A machine loses power, or an unclean election happens: the offsets in Kafka survive, and the messages come
     again.
     """
@@ -269,7 +261,7 @@ async def test_what_follows_where_a_log_was_cut_back_is_stored(
 
 
 @pytest.mark.parametrize("end", [44, 60], ids=["less far than the commit", "as far as the commit"])
-async def test_a_worker_folds_what_follows_where_a_log_was_cut_back(own_kafka: Kafka, end: int) -> None:
+async def test_a_worker_folds_the_messages_after_a_truncation(own_kafka: Kafka, end: int) -> None:
     """It finds its own offset behind the end, or a newer message there; each log knows by the time what it has."""
     servers, topics = own_kafka.bootstrap_servers, topics_of("cut", partitions=2)
     await ensure_topics(servers, [*topics, *changelogs("cut", topics)])
@@ -304,7 +296,7 @@ async def test_a_worker_folds_what_follows_where_a_log_was_cut_back(own_kafka: K
     assert await fold(end) == {}
 
 
-async def test_a_changelog_that_was_cut_back_while_a_worker_ran_has_all_states_again(own_kafka: Kafka) -> None:
+async def test_a_truncated_changelog_gets_all_states_again(own_kafka: Kafka) -> None:
     """The second node's state is among what is gone, and nothing of its log is folded afterwards."""
     servers, topics = own_kafka.bootstrap_servers, topics_of("states", partitions=1)
     changelog, _ = made = changelogs("states", topics)

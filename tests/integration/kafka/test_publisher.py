@@ -27,7 +27,7 @@ from waiting import until
 pytestmark = [pytest.mark.asyncio, pytest.mark.components("kafka")]
 
 
-async def test_what_a_broken_producer_has_not_sent_comes_once_and_in_order(kafka: Kafka) -> None:
+async def test_a_broken_producers_unsent_messages_arrive_once_and_in_order(kafka: Kafka) -> None:
     """It must not send what stands behind the message that failed: that would come before it."""
     topic = Topic(f"broken-{uuid.uuid4().hex[:8]}", 1, 1, "")
     await ensure_topics(kafka.bootstrap_servers, [topic], replication_factor=1)
@@ -51,7 +51,7 @@ async def test_what_a_broken_producer_has_not_sent_comes_once_and_in_order(kafka
     assert len({each.publisher for each in sent}) == 1
 
 
-async def test_what_waits_in_a_producer_is_not_sent_before_that_is_allowed(kafka: Kafka) -> None:
+async def test_messages_queued_in_a_producer_wait_for_permission_to_send(kafka: Kafka) -> None:
     """It is also what a producer sends that replaces another."""
     topic = Topic(f"waits-{uuid.uuid4().hex[:8]}", 1, 1, "")
     await ensure_topics(kafka.bootstrap_servers, [topic], replication_factor=1)
@@ -81,7 +81,7 @@ async def test_what_waits_in_a_producer_is_not_sent_before_that_is_allowed(kafka
         assert [(await consumer.getone()).value for _ in range(2)] == [b"1", b"2"]
 
 
-async def test_a_refusal_is_waited_for_longer_each_time_until_what_was_refused_is_taken(kafka: Kafka) -> None:
+async def test_a_refused_message_is_retried_with_backoff_until_it_is_accepted(kafka: Kafka) -> None:
     """Kafka refuses messages whose time is too far from its own; another topic takes them all the while."""
     name, other = f"refused-{uuid.uuid4().hex[:8]}", Topic(f"taken-{uuid.uuid4().hex[:8]}", 1, 1, "")
     await ensure_topics(kafka.bootstrap_servers, [other])
@@ -109,7 +109,7 @@ async def test_a_refusal_is_waited_for_longer_each_time_until_what_was_refused_i
 
 
 @pytest.mark.parametrize("ahead", [timedelta(hours=2), timedelta(hours=-2)])
-async def test_a_clock_that_differs_from_the_broker_s_is_measured_and_logged_once(
+async def test_clock_skew_against_the_broker_is_measured_and_logged_once(
     kafka: Kafka, ahead: timedelta, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     topic = Topic(f"skew-{uuid.uuid4().hex[:8]}", 1, 1, "")
@@ -126,7 +126,7 @@ async def test_a_clock_that_differs_from_the_broker_s_is_measured_and_logged_onc
     assert line["this_machine"].endswith("ahead" if ahead > timedelta() else "behind")
 
 
-async def test_a_producer_that_does_not_stop_is_replaced_and_complains_of_nothing(
+async def test_a_producer_that_does_not_stop_is_replaced_without_warnings(
     kafka: Kafka, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If connections hang, aiokafka waits for them, and warns of a producer that was not closed."""

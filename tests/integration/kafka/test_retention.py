@@ -52,7 +52,7 @@ async def commit(servers: str, group: str, partition: TopicPartition, offset: in
 
 
 @pytest.mark.asyncio
-async def test_what_will_be_deleted_unread_is_reported_before(kafka: Kafka) -> None:
+async def test_messages_about_to_be_deleted_unread_are_reported_in_advance(kafka: Kafka) -> None:
     topics = topics_of(f"near-{uuid.uuid4().hex[:8]}", partitions=4, retention_hours=HOURS)
     servers = kafka.bootstrap_servers
     await make_topics(servers, [topics.nodes, topics.cluster])
@@ -93,7 +93,7 @@ async def first_of(servers: str, topic: str, number: int) -> Sequence[SourceErro
 
 
 @pytest.mark.asyncio
-async def test_a_worker_and_a_lander_that_run_report_what_they_have_not_read(kafka: Kafka) -> None:
+async def test_a_running_worker_and_lander_report_unread_messages(kafka: Kafka) -> None:
     """The worker folds and has not written a state; the lander has a store that takes nothing."""
     topics = topics_of(f"runs-{uuid.uuid4().hex[:8]}", partitions=1, retention_hours=HOURS)
     servers, group = kafka.bootstrap_servers, uuid.uuid4().hex

@@ -172,7 +172,7 @@ class Supervised:
 
 
 @pytest.mark.asyncio
-async def test_a_ca_file_that_is_empty_for_a_moment_ends_every_part_which_says_why_and_is_started_again(
+async def test_a_briefly_empty_ca_file_restarts_every_part_with_a_logged_reason(
     secured: SecuredKafka, tmp_path: Path
 ) -> None:
     """Regression: their cause died in the background, and they called themselves ready for ever."""
@@ -215,7 +215,7 @@ async def test_a_ca_file_that_is_empty_for_a_moment_ends_every_part_which_says_w
         ("SASL_SSL", {"sasl_mechanism": "PLAIN", "username": "nobody"}, "it rejected the user"),
     ],
 )
-def test_what_kafka_refuses_is_reported_with_its_setting(
+def test_a_refusal_by_kafka_is_reported_with_its_setting(
     secured: SecuredKafka, tmp_path: Path, protocol: str, over: dict[str, Any], told: str
 ) -> None:
     given = secured.settings_of(protocol) | over
@@ -228,7 +228,7 @@ def test_what_kafka_refuses_is_reported_with_its_setting(
 
 
 @pytest.mark.parametrize("command", [["work"], ["land"], ["agent", "--node=n", "--into=kafka"]])
-def test_a_part_that_is_refused_ends_and_says_why(secured: SecuredKafka, tmp_path: Path, command: list[str]) -> None:
+def test_a_refused_part_ends_with_the_reason(secured: SecuredKafka, tmp_path: Path, command: list[str]) -> None:
     live = Configured(tmp_path, secured.settings_of("SASL_SSL") | {"password": "wrong-canary"}, "refused")
     done = leadsman(*command, f"--config={live.file}")
     assert done.returncode == NO_KAFKA

@@ -95,9 +95,7 @@ async def test_topics_and_changelogs_do_not_have_the_broker_s_defaults(kafka: Ka
 
 
 @pytest.mark.parametrize("ahead", [timedelta(days=2), timedelta(days=-8)])
-async def test_messages_have_the_broker_s_time_whatever_the_clock_of_who_sends_them(
-    kafka: Kafka, ahead: timedelta
-) -> None:
+async def test_messages_have_the_brokers_time_not_the_publishers(kafka: Kafka, ahead: timedelta) -> None:
     """Kafka refuses what is an hour ahead of it, and deletes what is older than the retention."""
     await make_topics(settings := settings_of(kafka))
     theirs_ms = int((datetime.now(UTC) + ahead).timestamp() * 1000)
@@ -108,7 +106,7 @@ async def test_messages_have_the_broker_s_time_whatever_the_clock_of_who_sends_t
             assert abs(datetime.now(UTC) - stored_at) < timedelta(minutes=5), topic.name
 
 
-async def test_a_difference_is_reported_with_the_command_that_mends_it(kafka: Kafka) -> None:
+async def test_a_differing_topic_is_reported_with_the_command_that_fixes_it(kafka: Kafka) -> None:
     settings = settings_of(kafka)
     changelog = settings.every_topic()[-1]
     async with admin_of(kafka) as admin:
@@ -128,7 +126,7 @@ async def mended(settings: KafkaSettings) -> bool:
     return not (await make_topics(settings)).differences
 
 
-async def test_a_message_of_in_sync_replicas_that_there_are_not_is_a_difference(kafka: Kafka) -> None:
+async def test_more_required_in_sync_replicas_than_replicas_is_a_difference(kafka: Kafka) -> None:
     topic = Topic(f"blocked-{uuid.uuid4().hex[:8]}", 1, 1, "", min_insync_replicas=2)
     await ensure_topics(kafka.bootstrap_servers, [topic])
     await shown(kafka, topic.name, 1)
@@ -136,7 +134,7 @@ async def test_a_message_of_in_sync_replicas_that_there_are_not_is_a_difference(
     assert difference.what == "min.insync.replicas is 2, not 1"
 
 
-async def test_fewer_replicas_than_the_settings_say_are_a_difference(kafka: Kafka) -> None:
+async def test_fewer_replicas_than_configured_is_a_difference(kafka: Kafka) -> None:
     await make_topics(settings := settings_of(kafka))
     more = settings.model_copy(update={"replication_factor": 3})
 
@@ -150,7 +148,7 @@ async def test_fewer_replicas_than_the_settings_say_are_a_difference(kafka: Kafk
 
 
 @pytest.mark.parametrize("which", [0, -1])
-async def test_a_topic_that_grew_is_refused_by_name_at_start(kafka: Kafka, which: int) -> None:
+async def test_a_topic_that_grew_is_refused_and_named_at_start(kafka: Kafka, which: int) -> None:
     await make_topics(settings := settings_of(kafka))
     name = settings.every_topic()[which].name
     await grow(kafka, name, 3)
@@ -204,7 +202,7 @@ async def test_the_shipped_consumer_waits_for_its_topic_and_makes_none(kafka: Ka
         await consumer.wait()
 
 
-async def test_a_publisher_that_runs_refuses_a_topic_that_grew_by_name(kafka: Kafka) -> None:
+async def test_a_running_publisher_refuses_a_topic_that_grew_and_names_it(kafka: Kafka) -> None:
     await make_topics(settings := settings_of(kafka))
     topic = settings.topics().nodes.name
     async with Publisher(kafka.bootstrap_servers, {"metadata_max_age_ms": 200}) as publisher:

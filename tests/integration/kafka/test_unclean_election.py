@@ -95,7 +95,7 @@ def kafka(tmp_path: Path) -> Iterator[KafkaCluster]:
         yield cluster
 
 
-async def test_what_an_unclean_election_takes_back_is_reported_and_what_follows_is_stored(
+async def test_messages_lost_by_an_unclean_election_are_reported_and_later_ones_stored(
     kafka: KafkaCluster, folder: Path
 ) -> None:
     on = Lost(kafka, folder)
@@ -119,7 +119,7 @@ async def test_what_an_unclean_election_takes_back_is_reported_and_what_follows_
     assert on.gaps.counts == found
 
 
-async def test_states_that_the_new_leader_of_a_changelog_lacks_are_written_again(kafka: KafkaCluster) -> None:
+async def test_states_missing_on_a_changelogs_new_leader_are_written_again(kafka: KafkaCluster) -> None:
     """The second node's state is among them, and nothing of its log is folded any more."""
     topics = topics_of("elected", partitions=1)
     changelog, other = changelogs("elected", topics)
@@ -170,7 +170,7 @@ def hook() -> Iterator[Hook]:
     running.close()
 
 
-async def test_alerts_that_follow_where_a_leader_lacks_delivered_ones_are_delivered(
+async def test_alerts_behind_those_that_a_new_leader_lacks_are_delivered(
     kafka: KafkaCluster, hook: Hook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told = alerts.Told(kafka, hook, monkeypatch)

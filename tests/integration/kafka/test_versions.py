@@ -42,7 +42,7 @@ class Watcher:
             return kept.versions
 
 
-async def test_the_next_watcher_finds_what_was_kept_last(kafka: Kafka) -> None:
+async def test_the_next_watcher_finds_the_version_that_was_stored_last(kafka: Kafka) -> None:
     watcher = Watcher(kafka)
     await watcher.make()
     assert await watcher.found({"pods": "7"}) == {}
@@ -53,7 +53,7 @@ async def test_the_next_watcher_finds_what_was_kept_last(kafka: Kafka) -> None:
 @pytest.mark.parametrize(
     ("offset", "metadata"), [(2, KEPT), (1, "of another tool"), (1, KEPT.replace('"7"', "7")), (1, "")]
 )
-async def test_a_commit_of_another_or_past_the_end_is_not_taken_for_versions(
+async def test_a_foreign_or_too_large_commit_does_not_count_as_versions(
     offset: int, metadata: str, kafka: Kafka
 ) -> None:
     """The topic has one message, so one that was cut back or recreated ends before 2."""
@@ -66,7 +66,7 @@ async def test_a_commit_of_another_or_past_the_end_is_not_taken_for_versions(
     assert await watcher.found() == {}
 
 
-async def test_versions_of_another_cluster_with_the_same_name_are_not_taken(kafka: Kafka) -> None:
+async def test_versions_of_a_same_named_other_cluster_are_not_used(kafka: Kafka) -> None:
     watcher = Watcher(kafka)
     await watcher.make()
     await watcher.found({"pods": "7"})
@@ -81,7 +81,7 @@ async def test_a_version_that_is_too_long_for_a_commit_is_left_out(kafka: Kafka)
     assert await watcher.found() == {"pods": "7"}
 
 
-async def test_a_watcher_begins_with_lists_while_kafka_does_not_answer_and_says_why_nothing_is_kept() -> None:
+async def test_a_watcher_starts_with_lists_and_reports_why_if_kafka_does_not_answer() -> None:
     async with versions_in(NOBODY, {}, "g", "t", "uid") as kept:
         assert kept.versions == {}
         assert kept.save is not None

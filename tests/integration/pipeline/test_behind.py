@@ -33,7 +33,7 @@ async def _delete(pipeline: Pipeline, ends: dict[TopicPartition, int]) -> None:
         await admin.close()
 
 
-def test_a_worker_and_a_lander_report_messages_deleted_unread(
+def test_a_worker_and_a_lander_report_messages_deleted_before_they_were_read(
     kafka: Kafka, clickhouse: ClickHouseHttp, tmp_path: Path
 ) -> None:
     everything = list(examples([NODE_PRESSURE]))

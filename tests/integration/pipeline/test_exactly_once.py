@@ -92,9 +92,7 @@ def test_two_workers_give_the_digest_of_the_embedded_replay(pipeline: Pipeline, 
             assert database.query(f"({rows} EXCEPT {flat}) UNION ALL ({flat} EXCEPT {rows})").rows == [], table
 
 
-def test_alerts_over_many_nodes_are_those_of_the_embedded_replay_whichever_worker_is_first(
-    pipeline: Pipeline, http: ClickHouseHttp
-) -> None:
+def test_alerts_over_many_nodes_equal_those_of_the_embedded_replay(pipeline: Pipeline, http: ClickHouseHttp) -> None:
     observations = list(islice(read_sources([NUMA_KUBELETS]), NUMA_OBSERVATIONS))
     pipeline.part("land", "0").start()
     pipeline.part("work", "0").start()
@@ -108,7 +106,7 @@ def test_alerts_over_many_nodes_are_those_of_the_embedded_replay_whichever_worke
     assert len(fired) > 1
 
 
-def test_kill_9_at_any_moment_loses_nothing_and_doubles_nothing(pipeline: Pipeline, http: ClickHouseHttp) -> None:
+def test_kill_9_at_any_time_loses_and_duplicates_nothing(pipeline: Pipeline, http: ClickHouseHttp) -> None:
     moments = random.Random(SEED)  # noqa: S311
     parts = [pipeline.part("work", "0"), pipeline.part("land", "0")]
     for part in parts:
@@ -190,7 +188,7 @@ def test_sigterm_in_the_middle_of_a_batch_ends_in_time_and_loses_nothing(
     assert pipeline.digest() == expected_of_some
 
 
-def test_nothing_that_is_read_while_a_worker_takes_up_its_states_is_lost(
+def test_messages_read_while_a_worker_recovers_its_states_are_not_lost(
     pipeline: Pipeline, expected_of_some: list[TableDigest]
 ) -> None:
     """Faust emptied its streams' queues after it had filled them; what was in them came late, or never."""
@@ -208,7 +206,9 @@ def test_nothing_that_is_read_while_a_worker_takes_up_its_states_is_lost(
     assert pipeline.digest() == expected_of_some
 
 
-def test_what_a_publisher_sends_again_is_folded_once(pipeline: Pipeline, expected_of_some: list[TableDigest]) -> None:
+def test_messages_that_a_publisher_repeats_are_folded_once(
+    pipeline: Pipeline, expected_of_some: list[TableDigest]
+) -> None:
     pipeline.part("land", "0").start()
     pipeline.part("work", "0").start()
     pipeline.replay(examples(SOME), Stuttering)
@@ -262,7 +262,7 @@ def test_a_poison_message_becomes_a_dead_letter_and_the_partition_goes_on(
     assert pipeline.digest() == expected_of_some
 
 
-def test_answers_of_clickhouse_that_are_lost_double_nothing(
+def test_lost_answers_of_clickhouse_duplicate_nothing(
     pipeline: Pipeline, http: ClickHouseHttp, expected: list[TableDigest]
 ) -> None:
     """One after the other: the lander writes of each that it is not stored yet."""

@@ -38,7 +38,7 @@ async def _topics(pipeline: Pipeline, delete: Iterable[str] = ()) -> set[str]:
         await admin.close()
 
 
-def test_what_is_sent_into_topics_made_anew_is_concluded_from_and_stored(
+def test_messages_in_recreated_topics_are_analysed_and_stored(
     kafka: Kafka, clickhouse: ClickHouseHttp, tmp_path: Path
 ) -> None:
     everything = list(examples([NODE_PRESSURE]))

@@ -53,11 +53,11 @@ def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("common.cycles.FULL_SEARCH_SECONDS", 0.01)
 
 
-def test_what_outlived_a_search_and_ended_in_a_cycle_is_freed_while_a_part_runs() -> None:
+def test_old_reference_cycles_are_freed_while_a_part_runs() -> None:
     run_part(load(telemetry={"port": 0}), "land", work())
 
 
-def test_what_ended_in_a_cycle_and_is_young_does_not_wait_for_a_full_search(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_young_reference_cycles_do_not_wait_for_a_full_collection(monkeypatch: pytest.MonkeyPatch) -> None:
     """While Kafka is away a client leaves tens in a second; the watcher grew by 60 MiB in an hour of outages."""
     monkeypatch.setattr("common.cycles.FULL_SEARCH_SECONDS", 300)
     monkeypatch.setattr("common.cycles.YOUNG_SEARCH_SECONDS", 0.01)
@@ -65,7 +65,9 @@ def test_what_ended_in_a_cycle_and_is_young_does_not_wait_for_a_full_search(monk
         run_part(load(telemetry={"port": 0}), "watch", work(aged=False))
 
 
-def test_a_search_that_waits_for_the_cpu_makes_the_next_ones_no_rarer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_garbage_collection_that_waits_for_the_cpu_does_not_delay_later_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """On a busy machine they came once a minute, and what a restart of Kafka left grew until then."""
     searches: list[int] = []
 
@@ -82,7 +84,7 @@ def test_a_search_that_waits_for_the_cpu_makes_the_next_ones_no_rarer(monkeypatc
     run_part(load(telemetry={"port": 0}), "work", often())
 
 
-def test_memory_that_was_freed_between_what_stays_goes_back_to_the_system_while_a_part_runs() -> None:
+def test_freed_heap_memory_is_returned_to_the_system_while_a_part_runs() -> None:
     """A worker grew by 20 MiB each time that it read its states again, as one among many that it freed stayed."""
     size, each = 64 << 20, 2048
     blocks = [bytes(each) for _ in range(size // each)]

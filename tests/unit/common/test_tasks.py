@@ -11,7 +11,7 @@ from contextlib import suppress
 import pytest
 
 from common.tasks import Tasks, in_thread, together
-from paths import FLOORS, ROOT
+from paths import LAYERS, ROOT
 from waiting import until
 
 pytestmark = pytest.mark.asyncio
@@ -188,7 +188,7 @@ async def test_a_task_that_handles_the_error_of_a_thread_is_cancelled_all_the_sa
     assert work.cancelling() == 2
 
 
-@pytest.mark.parametrize("folder", FLOORS)
+@pytest.mark.parametrize("folder", LAYERS)
 async def test_nobody_begins_a_task_by_another_way(folder: str) -> None:
     """One that nobody awaits dies unheard."""
     other_ways = re.compile(r"ensure_future|create_task|TaskGroup")

@@ -19,7 +19,7 @@ from common.errors import WrongUsage
 from common.telemetry import COST, MOST_CONNECTIONS, REASONS_AT_MOST, STAGE_SECONDS, Figure, registered, served
 from components import telemetry
 from components.processes import HOST, free_port
-from paths import FLOORS, ROOT
+from paths import LAYERS, ROOT
 from waiting import PATIENCE_SECONDS, unhurried, until
 
 pytestmark = pytest.mark.asyncio
@@ -116,7 +116,7 @@ async def test_port_0_listens_nowhere() -> None:
 
 def _every_figure() -> list[Figure]:
     """Every metric that a module of ours defines, wherever it is."""
-    texts = {file: file.read_text() for floor in FLOORS for file in (ROOT / floor).rglob("*.py")}
+    texts = {file: file.read_text() for layer in LAYERS for file in (ROOT / layer).rglob("*.py")}
     defining = [file for file, text in texts.items() if " = Figure(" in text]
     modules = [import_module(".".join(file.relative_to(ROOT).with_suffix("").parts)) for file in defining]
     return [value for module in modules for value in vars(module).values() if isinstance(value, Figure)]

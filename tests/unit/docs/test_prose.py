@@ -84,7 +84,7 @@ def test_the_docstrings_of_a_module_belong_to_its_package() -> None:
     found = list(
         docstrings('"""One.\n\nTwo `x`."""\nA = 1\n"""Three."""\n', ROOT.joinpath("sql/a/b.py").relative_to(ROOT))
     )
-    assert [(text.room, text.text) for text in found] == [("sql.a", "One."), ("sql.a", "Two §."), ("sql.a", "Three.")]
+    assert [(text.part, text.text) for text in found] == [("sql.a", "One."), ("sql.a", "Two §."), ("sql.a", "Three.")]
     assert [text.kind for text in found] == [Kind.DOCSTRING, Kind.PROSE, Kind.DOCSTRING]
 
 
@@ -116,5 +116,5 @@ def test_a_docstring_starts_with_its_subject_or_a_verb_in_product_and_tests(star
 
 
 def test_documents_are_clean() -> None:
-    """Only rooms of code may still have findings."""
-    assert [room for room in json.loads(OPEN.read_text("utf-8")) if room.endswith(".md")] == []
+    """Only parts of the code may still have findings."""
+    assert [part for part in json.loads(OPEN.read_text("utf-8")) if part.endswith(".md")] == []

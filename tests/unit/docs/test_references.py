@@ -12,19 +12,19 @@ from typing import Final, NamedTuple
 import pytest
 
 from ingest.model.topics import topics
-from paths import FLOORS, ROOT
+from paths import LAYERS, ROOT
 
-_FOLDERS: Final = (*FLOORS, "docs", "deploy", "examples", "tests", ".ci")
+_FOLDERS: Final = (*LAYERS, "docs", "deploy", "examples", "tests", ".ci")
 _NAMES: Final = ("*.py", "*.sql", "*.md", "*.yaml", "*.toml", "*.j2", "Makefile", "Dockerfile", "run")
 _OTHERS: Final = re.compile(r"/(?:found|released)/|compose-spec|/__pycache__/")
 
-_FLOOR: Final = "|".join(FLOORS)
+_LAYER: Final = "|".join(LAYERS)
 PAGE: Final = re.compile(r"(?<![\w/.<>:-])((?:[\w.-]+/)*[\w-]+\.md)((?:#[a-z0-9-]+(?:, )?)*)")
 RULES: Final = re.compile(r"(?<!\w )\brules: ([a-z0-9-]+(?:,\s+(?:# |-- )?[a-z0-9-]+)*)")
 """Sections of the page of rules, as code cites them."""
 LINK: Final = re.compile(r"\]\(([^)\s]+)\)")
-MODULE: Final = re.compile(rf"(?<![\w./$-])((?:{_FLOOR})(?:\.[A-Za-z_]\w*)+)(?![\w/-])")
-PATH: Final = re.compile(rf"(?<![\w./-])((?:{_FLOOR}|docs|deploy|tests|examples)/[\w./-]*\w)")
+MODULE: Final = re.compile(rf"(?<![\w./$-])((?:{_LAYER})(?:\.[A-Za-z_]\w*)+)(?![\w/-])")
+PATH: Final = re.compile(rf"(?<![\w./-])((?:{_LAYER}|docs|deploy|tests|examples)/[\w./-]*\w)")
 FILE: Final = re.compile(r"`([\w-]+\.(?:py|sql))`")
 TARGET: Final = re.compile(r"(?:`|^)make ([a-z][a-z-]*)", re.MULTILINE)
 CODE: Final = r"[A-H](?:10|[1-9])(?:\.[1-9])?"

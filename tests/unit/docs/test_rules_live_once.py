@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 
-from paths import FLOORS, ROOT
+from paths import LAYERS, ROOT
 from sql.questions.queries import QUERIES
 from sql.schema.views import RULES as RULES_OF_VIEWS
 from sql.schema.views import VIEWS
@@ -71,8 +71,8 @@ STATED: Final = re.compile(
 
 
 def citations() -> Iterator[tuple[Path, str]]:
-    for floor in FLOORS:
-        for file in sorted((ROOT / floor).rglob("*")):
+    for layer in LAYERS:
+        for file in sorted((ROOT / layer).rglob("*")):
             if file.suffix in {".py", ".sql"} and "migrations" not in file.parts:
                 for found in RULES.finditer(file.read_text()):
                     yield from ((file, rule) for rule in re.findall(r"[a-z0-9-]{3,}", found[1]))
@@ -107,7 +107,7 @@ def test_a_view_that_judges_asks_python_for_the_rule() -> None:
 
 
 def test_no_sql_states_what_python_is_asked_for() -> None:
-    files = [file for floor in FLOORS for file in (ROOT / floor).rglob("*.sql") if "migrations" not in file.parts]
+    files = [file for layer in LAYERS for file in (ROOT / layer).rglob("*.sql") if "migrations" not in file.parts]
     texts = {file: re.sub(r"^--.*$", "", file.read_text(), flags=re.MULTILINE) for file in files}
     assert {str(file): found[0] for file, text in texts.items() if (found := STATED.search(text))} == {}
 

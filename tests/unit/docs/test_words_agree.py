@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from paths import FLOORS, ROOT
+from paths import LAYERS, ROOT
 
 NOUNS: Final = (
     "(?:CPUs|nodes|pods|containers|times|images|messages|records|partitions|replicas|files|rows|observations|objects|"
@@ -60,7 +60,7 @@ def classes(code: str) -> Iterator[str]:
 
 
 def found_by(look: Callable[[str], Iterator[str]]) -> list[tuple[str, str]]:
-    files = (file for floor in FLOORS for file in sorted((ROOT / floor).rglob("*.py")))
+    files = (file for layer in LAYERS for file in sorted((ROOT / layer).rglob("*.py")))
     given = ((str(file.relative_to(ROOT)), text) for file in files for text in look(file.read_text()))
     return [each for each in given if each[0] not in MAY]
 

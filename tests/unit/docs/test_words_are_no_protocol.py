@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from paths import FLOORS, ROOT
+from paths import LAYERS, ROOT
 
 WORDS: Final = frozenset(
     {
@@ -53,7 +53,7 @@ def named(value: ast.expr) -> str:
 
 
 def files(suffix: str) -> Iterator[Path]:
-    return (file for floor in FLOORS for file in sorted((ROOT / floor).rglob(f"*{suffix}")))
+    return (file for layer in LAYERS for file in sorted((ROOT / layer).rglob(f"*{suffix}")))
 
 
 def test_no_program_parses_sentences_of_ours() -> None:

@@ -99,7 +99,7 @@ async def test_a_kubeconfig_that_does_not_exist_says_which_flag_and_setting(tmp_
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", "5", "current-context: x", '{"clusters": 5}'])
-async def test_a_kubeconfig_that_is_none_is_a_clear_error(tmp_path: Path, content: str) -> None:
+async def test_an_invalid_kubeconfig_is_a_clear_error(tmp_path: Path, content: str) -> None:
     path = tmp_path / "config"
     path.write_text(content)
     with pytest.raises(KubeconfigUnusable, match="check the file"):
@@ -114,7 +114,7 @@ async def test_a_kubeconfig_that_is_none_is_a_clear_error(tmp_path: Path, conten
         ("current-context: x", "cannot be used: "),
     ],
 )
-async def test_a_kubeconfig_that_is_none_is_described_without_python_s_words(
+async def test_an_invalid_kubeconfig_is_described_without_pythons_words(
     tmp_path: Path, content: str, words: str
 ) -> None:
     path = tmp_path / "config"

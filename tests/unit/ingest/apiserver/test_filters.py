@@ -29,7 +29,7 @@ def _watched(inventory: Inventory, change: ObjectChange, raw: msgspec.Raw) -> li
     return inventory.watched(change, inventory.read(raw))
 
 
-def test_a_heartbeat_of_a_node_is_no_news() -> None:
+def test_a_nodes_heartbeat_is_not_news() -> None:
     inventory = Inventory(NODES)
     assert _watched(inventory, "ADDED", _raw(_node("1", "2026-01-01T00:00:00Z")))
     assert _watched(inventory, "MODIFIED", _raw(_node("2", "2026-01-01T00:05:00Z"))) == []
@@ -42,7 +42,7 @@ def test_a_condition_of_a_node_that_changed_is_news() -> None:
     assert [news.change for news in _watched(inventory, "MODIFIED", _raw(changed))] == ["MODIFIED"]
 
 
-def test_a_field_of_a_pod_that_is_not_kept_is_no_news() -> None:
+def test_a_change_of_a_dropped_pod_field_is_not_news() -> None:
     inventory = Inventory(PODS)
     _watched(inventory, "ADDED", _raw(pod("a", "1")))
     other = pod("a", "2", podIP="10.0.0.1")
@@ -51,7 +51,7 @@ def test_a_field_of_a_pod_that_is_not_kept_is_no_news() -> None:
     assert _watched(inventory, "MODIFIED", _raw(other)) == []
 
 
-def test_news_is_compared_with_the_last_news_and_not_with_the_last_event() -> None:
+def test_a_change_is_compared_with_the_last_emitted_version() -> None:
     inventory = Inventory(PODS)
     phases = ["Pending", "Running", "Pending"]
     told = [_watched(inventory, "MODIFIED", _raw(pod("a", str(n), phase=phase))) for n, phase in enumerate(phases)]

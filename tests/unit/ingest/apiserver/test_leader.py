@@ -36,7 +36,7 @@ COLLECTION = "/apis/coordination.k8s.io/v1/namespaces/leadsman/leases"
     ("holder", "unchanged_seconds", "expected"),
     [("me", 0, "renew"), ("me", 99, "renew"), ("other", 14.9, "wait"), ("other", 15, "take"), ("", 0, "take")],
 )
-def test_a_lease_of_another_is_taken_only_when_it_was_seen_unchanged_for_its_duration(
+def test_anothers_lease_is_taken_only_after_it_stayed_unchanged_for_its_duration(
     holder: str, unchanged_seconds: float, expected: str
 ) -> None:
     lease = Lease(_Metadata("watch", "leadsman", "1"), _Spec(holder, 15))
@@ -175,7 +175,7 @@ async def test_a_leader_that_cannot_renew_for_10_seconds_stops_its_work() -> Non
 
 
 @pytest.mark.asyncio
-async def test_a_leader_that_was_paused_notices_before_it_publishes() -> None:
+async def test_a_paused_leader_notices_before_it_publishes() -> None:
     async with LeaseServer().running() as server, asyncio.timeout(PATIENCE_SECONDS):
         fake = FakeClock()
         client, election = server.election("a", fake)
@@ -196,7 +196,7 @@ async def test_a_leader_that_was_paused_notices_before_it_publishes() -> None:
 
 
 @pytest.mark.asyncio
-async def test_a_leader_whose_machine_was_suspended_publishes_nothing_before_it_leads_again() -> None:
+async def test_a_leader_publishes_nothing_after_a_suspension_until_it_leads_again() -> None:
     """The monotonic clock stands still meanwhile. Another had the lease and gave it back: it is free, and taken."""
     async with LeaseServer().running() as server, asyncio.timeout(PATIENCE_SECONDS):
         fake, suspended = FakeClock(), timedelta()
@@ -225,7 +225,7 @@ async def test_a_leader_whose_machine_was_suspended_publishes_nothing_before_it_
 
 
 @pytest.mark.asyncio
-async def test_a_renewal_after_a_suspension_does_not_hide_it() -> None:
+async def test_a_renewal_after_a_suspension_does_not_hide_the_suspension() -> None:
     """Its memory is older than what another may have published."""
     async with LeaseServer().running() as server, asyncio.timeout(PATIENCE_SECONDS):
         fake, suspended = FakeClock(), timedelta()
@@ -263,7 +263,7 @@ async def test_a_leader_stops_at_once_when_another_has_the_lease() -> None:
 
 
 @pytest.mark.asyncio
-async def test_what_the_work_raises_is_raised_and_the_lease_is_free() -> None:
+async def test_an_error_of_the_work_is_raised_and_the_lease_released() -> None:
     async with LeaseServer().running() as server, asyncio.timeout(PATIENCE_SECONDS):
         client, election = server.election("a", FakeClock())
 

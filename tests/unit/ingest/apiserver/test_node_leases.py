@@ -68,7 +68,7 @@ async def asking(
         yield Asked(server, leases, tally, seen)
 
 
-async def test_a_lease_is_asked_for_when_ready_becomes_another_than_true() -> None:
+async def test_a_lease_is_read_when_ready_stops_being_true() -> None:
     async with asking() as asked:
         for name in "ab":
             asked.server.script[f"{PATH}/{name}"] = [lease(name)]
@@ -83,7 +83,7 @@ async def test_a_lease_is_asked_for_when_ready_becomes_another_than_true() -> No
     assert msgspec.json.decode(first.object)["metadata"]["name"] == "b"
 
 
-async def test_of_many_that_go_at_once_one_is_asked_for_at_a_time_and_none_that_is_ready_again() -> None:
+async def test_leases_are_read_one_at_a_time_and_not_for_nodes_that_are_ready_again() -> None:
     taken, held = 0, asyncio.Event()
 
     async def hold(_: Received) -> None:
@@ -107,7 +107,7 @@ async def test_of_many_that_go_at_once_one_is_asked_for_at_a_time_and_none_that_
     assert set(clock.slept) == {PAUSE_SECONDS}
 
 
-async def test_a_lease_that_a_node_does_not_have_and_one_that_cannot_be_read_are_none() -> None:
+async def test_a_missing_or_unreadable_lease_yields_no_observation() -> None:
     async with asking() as asked:
         asked.server.script[f"{PATH}/torn"] = [Answer(b'{"metadata": {"na')]
         asked.server.script[f"{PATH}/long"] = [Answer(b" " * 2_000_000)]
@@ -116,7 +116,7 @@ async def test_a_lease_that_a_node_does_not_have_and_one_that_cannot_be_read_are
         assert asked.seen == []
 
 
-async def test_a_missing_permission_is_reported_once_and_waiters_are_not_asked_for() -> None:
+async def test_a_missing_permission_is_reported_once_and_pending_reads_are_dropped() -> None:
     async with asking() as asked:
         for name in "abc":
             asked.server.script[f"{PATH}/{name}"] = [refusal(403, "Forbidden", "no")]
@@ -131,7 +131,7 @@ async def test_a_missing_permission_is_reported_once_and_waiters_are_not_asked_f
 
 
 @pytest.mark.parametrize("answer", [refusal(500, "InternalError", "no"), Answer(b"{", cut=True)])
-async def test_what_fails_is_tried_again_while_the_node_is_not_ready(answer: Any) -> None:
+async def test_a_failed_read_is_retried_while_the_node_is_not_ready(answer: Any) -> None:
     clock = FakeClock()
     async with asking(clock) as asked:
         asked.server.script[f"{PATH}/a"] = [answer, answer, lease("a")]

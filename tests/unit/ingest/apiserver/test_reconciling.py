@@ -41,7 +41,7 @@ def _keys(stage: Stage) -> set[str]:
 
 
 @pytest.mark.asyncio
-async def test_a_watcher_that_resumes_soon_publishes_all_that_there_is() -> None:
+async def test_a_resumed_watcher_soon_publishes_every_object() -> None:
     """The version that it kept is one of the new history by then: `lost` was never there, and `late` is."""
     async with _stage() as stage:
         stage.server.script[PODS_PATH] = [
@@ -60,7 +60,7 @@ async def test_a_watcher_that_resumes_soon_publishes_all_that_there_is() -> None
 
 
 @pytest.mark.asyncio
-async def test_what_was_deleted_since_a_kept_version_does_not_come_back_however_slow_a_start_is() -> None:
+async def test_objects_deleted_since_a_stored_version_do_not_return_after_a_slow_start() -> None:
     """At the kept version it was there still: compared then, it would be published as if it were."""
     async with _stage() as stage:
         stage.server.script[PODS_PATH] = [
@@ -79,7 +79,7 @@ async def test_what_was_deleted_since_a_kept_version_does_not_come_back_however_
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize("away", [refusal(503, "ServiceUnavailable", "etcd"), refusal(502, "BadGateway", "proxy")])
-async def test_a_server_that_was_away_is_compared_with_what_was_seen(away: Any) -> None:
+async def test_after_an_outage_the_server_is_reconciled_with_the_known_objects(away: Any) -> None:
     """It is back with versions that passed the old one already, so that the watch goes on as if nothing were."""
     async with _stage() as stage:
         stage.server.script[PODS_PATH] = [
@@ -100,7 +100,7 @@ async def test_a_server_that_was_away_is_compared_with_what_was_seen(away: Any) 
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize("back", [bookmark("5"), event("ADDED", pod("late", "5"))], ids=["bookmark", "event"])
-async def test_versions_that_go_back_in_a_watch_are_compared_at_once(back: bytes) -> None:
+async def test_versions_that_go_back_in_a_watch_are_reconciled_at_once(back: bytes) -> None:
     async with _stage() as stage:
         stage.server.script[PODS_PATH] = [
             listing("9", [BASE, LOST]),
@@ -115,7 +115,7 @@ async def test_versions_that_go_back_in_a_watch_are_compared_at_once(back: bytes
 
 
 @pytest.mark.asyncio
-async def test_a_server_that_cuts_a_watch_which_was_well_is_soon_asked_again_also_after_earlier_failures() -> None:
+async def test_a_long_watch_that_is_cut_is_reopened_soon_despite_earlier_failures() -> None:
     """Otherwise it could be away and back, with another history, while the stream waits for its next try."""
     async with _stage() as stage:
         cut = Answer(bookmark("12"), cut=True)
@@ -131,7 +131,7 @@ async def test_a_server_that_cuts_a_watch_which_was_well_is_soon_asked_again_als
 
 
 @pytest.mark.asyncio
-async def test_a_server_whose_versions_are_behind_is_listed_and_that_is_a_gap() -> None:
+async def test_a_server_with_older_versions_is_listed_and_that_is_a_gap() -> None:
     too_large = refusal(504, "Timeout", "Too large resource version: 9, current: 5")
     async with _stage() as stage:
         stage.server.script[PODS_PATH] = [
@@ -147,7 +147,7 @@ async def test_a_server_whose_versions_are_behind_is_listed_and_that_is_a_gap() 
 
 
 @pytest.mark.asyncio
-async def test_a_comparison_without_news_says_nothing_and_comes_again_after_hours() -> None:
+async def test_a_reconciliation_without_differences_emits_nothing_and_repeats_after_hours() -> None:
     async with _stage() as stage:
         stage.server.script[PODS_PATH] = [
             listing("9", [BASE]),
@@ -166,7 +166,7 @@ async def test_a_comparison_without_news_says_nothing_and_comes_again_after_hour
 
 
 @pytest.mark.asyncio
-async def test_a_comparison_that_is_refused_ends_in_a_new_list_and_one_that_fails_does_not_stop_the_watch() -> None:
+async def test_a_refused_comparison_ends_in_a_new_list_and_a_failed_one_keeps_the_watch() -> None:
     async with _stage() as stage:
         stage.server.script[PODS_PATH] = [
             listing("9", [BASE, LOST]),
@@ -204,11 +204,11 @@ async def test_a_comparison_at_a_version_that_is_compacted_is_no_gap_where_nothi
 
 
 @pytest.mark.asyncio
-async def test_a_server_that_was_away_is_given_time_to_begin_a_watch() -> None:
+async def test_a_server_has_time_to_begin_a_watch_after_an_outage() -> None:
     """The comparison that is due then comes first, and never shortens the wait for an answer."""
     clock = FakeClock(0.5)
     reconciling = Reconciling(clock.clock)
-    reconciling.soon()
+    reconciling.schedule_soon()
     clock.seconds += SOON_SECONDS
     assert reconciling.due_in_seconds == ANSWER_SECONDS
     async with _stage() as stage:
@@ -225,11 +225,11 @@ async def test_a_server_that_was_away_is_given_time_to_begin_a_watch() -> None:
 
 
 @pytest.mark.parametrize("chance", [0.0, 0.5, 1.0])
-def test_comparisons_come_at_jittered_times_and_not_before_half_of_theirs(chance: float) -> None:
+def test_comparisons_are_jittered_and_never_before_half_their_interval(chance: float) -> None:
     clock = FakeClock(chance)
     reconciling = Reconciling(clock.clock)
     assert not reconciling.is_due
-    for arrange, seconds in ((reconciling.soon, SOON_SECONDS), (reconciling.done, EVERY_SECONDS)):
+    for arrange, seconds in ((reconciling.schedule_soon, SOON_SECONDS), (reconciling.done, EVERY_SECONDS)):
         arrange()
         clock.seconds += seconds * (0.5 + chance) - 1
         assert not reconciling.is_due
@@ -237,19 +237,19 @@ def test_comparisons_come_at_jittered_times_and_not_before_half_of_theirs(chance
         assert reconciling.is_due
 
 
-def test_a_server_that_comes_and_goes_is_not_listed_each_time_but_one_whose_versions_go_back_is() -> None:
+def test_a_flapping_server_is_not_listed_each_time_unless_versions_go_back() -> None:
     clock = FakeClock(0.5)
     reconciling = Reconciling(clock.clock)
     comparisons = 0
     for _ in range(600):
         clock.seconds += 1
-        reconciling.soon()
+        reconciling.schedule_soon()
         if reconciling.is_due:
             comparisons += 1
-            reconciling.begun()
+            reconciling.started()
             reconciling.done()
     assert comparisons == 2  # after 10 s, and 300 s after that one
-    reconciling.now()
+    reconciling.schedule_now()
     assert reconciling.is_due
 
 

@@ -39,7 +39,7 @@ async def _error(answer: Answer) -> ApiError:
     return caught.value
 
 
-async def test_the_seconds_of_a_status_go_before_those_of_the_header_and_both_are_bounded() -> None:
+async def test_a_statuss_retry_seconds_override_the_header_and_both_are_bounded() -> None:
     headers = {"Retry-After": "7"}
     assert (await _error(refusal(429, "TooManyRequests", "", headers))).retry_after_seconds == 7
     assert (await _error(refusal(429, "", "", headers, retryAfterSeconds=9))).retry_after_seconds == 9
@@ -49,7 +49,7 @@ async def test_the_seconds_of_a_status_go_before_those_of_the_header_and_both_ar
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-async def test_no_redirect_is_followed_neither_elsewhere_nor_to_another_path_with_our_token(status: int) -> None:
+async def test_no_redirect_is_followed_to_another_host_or_path(status: int) -> None:
     """A kubelet behind the node proxy chooses what it answers."""
     async with FakeApiServer().running() as server, server.client() as client:
         server.script["/elsewhere"] = [Answer(b"{}")]
@@ -63,7 +63,7 @@ async def test_no_redirect_is_followed_neither_elsewhere_nor_to_another_path_wit
 
 
 @pytest.mark.parametrize("ahead", [timedelta(hours=2), timedelta(hours=-2)])
-async def test_a_clock_that_differs_from_the_server_s_is_measured(ahead: timedelta) -> None:
+async def test_clock_skew_against_the_api_server_is_measured(ahead: timedelta) -> None:
     there = format_datetime(datetime.now(UTC) - ahead, usegmt=True)
     await _ask(Answer(b"", headers={"Date": there}))
     measured = REGISTRY.get_sample_value("leadsman_clock_skew_seconds", {"server": "apiserver"})
@@ -75,7 +75,7 @@ async def test_an_answer_without_a_valid_date_is_accepted(there: str) -> None:
     assert await _ask(Answer(b"x", headers={"Date": there})) == b"x"
 
 
-async def test_an_error_that_is_no_status_reports_its_text_on_one_safe_line() -> None:
+async def test_an_error_that_is_not_a_status_is_reported_on_one_safe_line() -> None:
     error = await _error(Answer(b"upstream\x1b[31m\ngone", 502))
     assert str(error) == "502 Bad Gateway: upstream\\x1b[31m\\ngone"
     assert not error.expired
@@ -103,7 +103,7 @@ async def test_a_server_that_does_not_answer_is_described_without_python_s_words
     assert unanswered(aiohttp.ServerDisconnectedError()) == "the connection was closed before an answer"
 
 
-async def test_the_kernel_looks_after_a_peer_of_a_long_request() -> None:
+async def test_the_kernel_probes_the_peer_of_a_long_request() -> None:
     async with FakeApiServer().running() as server, server.client() as client:
         server.script["/x"] = [watching(b"\n")]
         async with get(client, "/x", {}, TIMEOUTS) as response:

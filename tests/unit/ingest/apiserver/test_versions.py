@@ -14,7 +14,7 @@ from common.errors import SourceUnusable
 from ingest.apiserver.versions import Acknowledgements, VersionFile
 
 
-def test_versions_round_trip_and_a_missing_file_starts_anew(tmp_path: Path) -> None:
+def test_versions_round_trip_and_a_missing_file_means_none(tmp_path: Path) -> None:
     kept = VersionFile(tmp_path / "versions.json", "lab")
     assert kept.load() == {}
     kept.save({"pods": "7"})
@@ -35,7 +35,7 @@ def test_versions_round_trip_and_a_missing_file_starts_anew(tmp_path: Path) -> N
         pytest.param(b'{"format":2,"cluster":"lab","versions":{"pods":"7"}}', id="of a later version"),
     ],
 )
-def test_a_damaged_file_starts_anew_and_is_replaced(tmp_path: Path, content: bytes) -> None:
+def test_a_damaged_versions_file_is_replaced_and_everything_listed(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "versions.json"
     path.write_bytes(content)
     kept = VersionFile(path, "lab")
@@ -47,7 +47,7 @@ def test_a_damaged_file_starts_anew_and_is_replaced(tmp_path: Path, content: byt
     assert kept.load() == {"pods": "8"}
 
 
-def test_a_path_that_is_no_file_is_refused_with_what_to_do(tmp_path: Path) -> None:
+def test_a_path_that_is_not_a_file_is_refused_with_a_remedy(tmp_path: Path) -> None:
     with pytest.raises(SourceUnusable, match="name a file"):
         VersionFile(tmp_path, "lab").load()
 
@@ -100,7 +100,7 @@ def test_a_step_without_a_version_holds_back_those_behind_it() -> None:
 
 
 @given(st.permutations(range(8)), st.integers(0, 8))
-def test_the_version_is_that_of_the_longest_acknowledged_beginning(order: list[int], count: int) -> None:
+def test_the_version_is_that_of_the_longest_acknowledged_prefix(order: list[int], count: int) -> None:
     acknowledgements = Acknowledgements()
     tickets = [acknowledgements.hand_out("pods", str(number)) for number in range(8)]
     done = order[:count]
@@ -117,7 +117,7 @@ def test_a_step_without_a_version_leaves_the_one_before() -> None:
     assert acknowledgements.versions == {"pods": "1"}
 
 
-def test_streams_do_not_hold_up_each_other() -> None:
+def test_streams_do_not_block_each_other() -> None:
     acknowledgements = Acknowledgements()
     acknowledgements.hand_out("pods", "7")
     acknowledgements.acknowledge(acknowledgements.hand_out("nodes", "3"))

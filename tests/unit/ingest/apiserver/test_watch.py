@@ -12,7 +12,7 @@ import pytest
 
 from fakes.apiserver import Answer, FakeApiServer, bookmark, event, listing, pod, refusal, watching
 from fakes.clock import START, FakeClock
-from ingest.apiserver.changes import Seen
+from ingest.apiserver.changes import Step
 from ingest.apiserver.watch import ABSENT_SECONDS, Watch
 from ingest.model.observation import Observation
 from ingest.model.reports import Tally
@@ -39,15 +39,15 @@ class Stage:
         self.listed: list[Observation] = []
         """Records that logs learn from complete lists; not among the steps."""
 
-    async def steps(self, count: int, resource: ApiResource[Any] = PODS, **options: Any) -> list[Seen]:
+    async def steps(self, count: int, resource: ApiResource[Any] = PODS, **options: Any) -> list[Step]:
         """The first steps of a new watch."""
         return await self.until(lambda taken: len(taken) == count, resource, **options)
 
     async def until(
-        self, enough: Callable[[list[Seen]], bool], resource: ApiResource[Any] = PODS, **options: Any
-    ) -> list[Seen]:
+        self, enough: Callable[[list[Step]], bool], resource: ApiResource[Any] = PODS, **options: Any
+    ) -> list[Step]:
         """The steps of a new watch until `enough` says so of them."""
-        taken: list[Seen] = []
+        taken: list[Step] = []
         async with self.server.client(options.pop("token", "")) as client, asyncio.timeout(PATIENCE_SECONDS):
             watch = Watch(
                 resource,
@@ -74,7 +74,7 @@ async def _stage() -> AsyncIterator[Stage]:
         yield Stage(server)
 
 
-def _told(steps: list[Seen]) -> list[tuple[str, str]]:
+def _told(steps: list[Step]) -> list[tuple[str, str]]:
     """Type and object name of each news."""
     return [
         (seen.observation.type, msgspec.json.decode(seen.observation.object)["metadata"]["name"])
@@ -83,7 +83,7 @@ def _told(steps: list[Seen]) -> list[tuple[str, str]]:
     ]
 
 
-def _errors(steps: list[Seen]) -> list[str]:
+def _errors(steps: list[Step]) -> list[str]:
     return [
         msgspec.json.decode(seen.observation.object)["error"]
         for seen in steps
@@ -91,7 +91,7 @@ def _errors(steps: list[Seen]) -> list[str]:
     ]
 
 
-def _versions(steps: list[Seen]) -> list[str]:
+def _versions(steps: list[Step]) -> list[str]:
     return [seen.version for seen in steps]
 
 
@@ -179,7 +179,7 @@ async def test_each_of_many_deletions_has_the_time_at_which_it_is_taken() -> Non
         ]
         taken_at: list[timedelta] = []
 
-        def three_deletions(taken: list[Seen]) -> bool:
+        def three_deletions(taken: list[Step]) -> bool:
             if (seen := taken[-1].observation) and seen.type == "DELETED":
                 taken_at.append(stage.clock.clock.now() - seen.ts)
                 stage.clock.seconds += 7
@@ -189,7 +189,7 @@ async def test_each_of_many_deletions_has_the_time_at_which_it_is_taken() -> Non
     assert taken_at == [timedelta(0)] * 3
 
 
-async def test_a_synthetic_deleted_has_what_was_kept_of_the_object_and_the_version_of_the_list() -> None:
+async def test_a_synthetic_deleted_has_the_kept_object_and_the_lists_version() -> None:
     async with _stage() as stage:
         stage.server.script[PODS_PATH] = [
             listing("7", [pod("gone", "3", "n1")]),
@@ -211,7 +211,7 @@ async def test_a_synthetic_deleted_has_what_was_kept_of_the_object_and_the_versi
     assert "env" not in thing["spec"]["containers"][0]
 
 
-async def test_a_pod_that_was_made_anew_under_its_name_is_deleted_and_added() -> None:
+async def test_a_pod_recreated_under_its_name_is_deleted_and_added() -> None:
     async with _stage() as stage:
         other = pod("a", "15")
         other["metadata"]["uid"] = "another"
@@ -316,7 +316,7 @@ async def test_half_a_line_of_a_cut_watch_is_dropped() -> None:
     assert _told(steps) == [("ADDED", "a")]
 
 
-async def test_a_watch_that_hangs_is_made_anew_at_the_same_version_without_an_error() -> None:
+async def test_a_watch_that_hangs_is_reopened_at_the_same_version_without_an_error() -> None:
     async with _stage() as stage:
         stage.server.script[PODS_PATH] = [listing("7", []), watching(), watching(bookmark("8"))]
         stage.clock.seconds = 5
@@ -353,7 +353,7 @@ async def test_an_object_that_is_nested_too_deep_is_reported_and_the_stream_goes
     assert _errors(steps) == [f"pods: an object of {(len(deep) - 1) / 1024:.2f} KiB is too large to be read"]
 
 
-async def test_an_object_that_is_none_is_reported_and_the_stream_goes_on() -> None:
+async def test_an_undecodable_object_is_reported_and_the_stream_continues() -> None:
     async with _stage() as stage:
         stage.server.script[PODS_PATH] = [
             listing("7", [{"metadata": {"name": 5}}]),
@@ -462,7 +462,7 @@ async def test_an_events_410_after_a_restart_is_a_gap() -> None:
     assert "gap: events between version 7 and 20" in _errors(steps)[0]
 
 
-async def test_a_watch_that_the_server_ends_in_time_is_made_anew_at_once() -> None:
+async def test_a_watch_that_the_server_ends_at_its_timeout_is_reopened_at_once() -> None:
     async with _stage() as stage:
         ended = watching(bookmark("8"), hang=False)
         stage.server.script[PODS_PATH] = [listing("7", []), ended, watching(bookmark("9"))]
@@ -490,7 +490,7 @@ async def test_an_event_that_vanished_from_a_list_is_not_reported_as_deleted() -
     assert _told(steps) == [("ADDED", "e")]
 
 
-async def test_each_request_has_the_token_of_now() -> None:
+async def test_each_request_has_the_current_token() -> None:
     async with _stage() as stage:
         tokens = iter(["one", "two", "three"])
         stage.server.script[PODS_PATH] = [listing("7", []), watching(bookmark("8"))]
@@ -529,7 +529,7 @@ async def test_every_log_learns_what_a_complete_list_had_before_the_version_is_r
         ]
         reached: list[int] = []
 
-        def counted(steps: list[Seen]) -> bool:
+        def counted(steps: list[Step]) -> bool:
             reached.append(len(stage.listed))
             return steps[-1].version == "7"
 
@@ -558,7 +558,7 @@ async def test_a_new_list_after_410_reconciles_too_and_its_gap_has_both_ends() -
     assert _gap(steps)["since"] == heard_at.isoformat().replace("+00:00", "Z")
 
 
-async def test_a_gap_begins_when_the_last_list_was_asked_for() -> None:
+async def test_a_gap_begins_when_the_last_list_was_requested() -> None:
     """Each object takes half a minute to read. What happens meanwhile is behind the list, and on its way at first."""
     async with _stage() as stage:
         backlog = [event("MODIFIED", pod("a", "8")), event("ERROR", _status(410, "Expired"))]
@@ -567,13 +567,13 @@ async def test_a_gap_begins_when_the_last_list_was_asked_for() -> None:
     assert (bookmark.ts, msgspec.json.decode(bookmark.object)["since"]) == (START + timedelta(seconds=30), _at(0))
 
 
-async def test_a_gap_begins_with_what_was_read_once_a_bookmark_came() -> None:
+async def test_a_gap_begins_with_the_last_message_after_the_first_bookmark() -> None:
     async with _stage() as stage:
         lines = [bookmark("8"), event("MODIFIED", pod("a", "9")), event("ERROR", _status(410, "Expired"))]
         assert await _since(stage, lines) == _at(30)
 
 
-async def test_where_a_gap_begins_that_an_earlier_process_left_is_not_known_to_this_one() -> None:
+async def test_the_start_of_an_earlier_processs_gap_is_unknown() -> None:
     """The logs know it: when the resource was last heard."""
     async with _stage() as stage:
         stage.server.script[PODS_PATH] = [
@@ -597,7 +597,7 @@ async def _since(stage: Stage, lines: list[bytes]) -> Any:
     return _gap(steps)["since"]
 
 
-def _gap(steps: list[Seen]) -> dict[str, Any]:
+def _gap(steps: list[Step]) -> dict[str, Any]:
     (gap,) = [step.observation for step in steps if step.observation and step.observation.type == "ERROR"]
     return dict(msgspec.json.decode(gap.object))
 
@@ -606,7 +606,7 @@ def _at(seconds: float) -> str:
     return (START + timedelta(seconds=seconds)).isoformat().replace("+00:00", "Z")
 
 
-async def test_a_stream_that_goes_on_where_it_was_has_no_inventory() -> None:
+async def test_a_resumed_stream_has_no_inventory() -> None:
     """The history from its version has every deletion; others may have published more than it had then."""
     async with _stage() as stage:
         stage.server.script[PODS_PATH] = [listing("7", [pod("a", "3")]), watching(event("DELETED", pod("a", "8")))]
@@ -615,14 +615,14 @@ async def test_a_stream_that_goes_on_where_it_was_has_no_inventory() -> None:
     assert stage.listed == []
 
 
-async def test_a_list_with_an_object_that_is_none_is_not_complete() -> None:
+async def test_a_list_with_an_unidentifiable_object_is_not_complete() -> None:
     async with _stage() as stage:
         stage.server.script[PODS_PATH] = [listing("7", [pod("a", "3", "n1"), {"metadata": {"name": 5}}]), watching()]
         await stage.until(lambda steps: steps[-1].version == "7")
     assert [one.type for one in stage.listed] == ["BOOKMARK"]
 
 
-async def test_a_watch_that_is_opened_anew_is_no_sign_of_life_where_bookmarks_come() -> None:
+async def test_reopening_a_watch_with_bookmarks_is_not_a_sign_of_life() -> None:
     """Four watches stay without a byte: what was heard is the list, and at last the bookmark."""
     async with _stage() as stage:
         silent = [watching() for _ in range(4)]
@@ -668,7 +668,7 @@ ENDS = {
 
 
 @pytest.mark.parametrize(("before", "opened", "body", "is_heard"), ENDS.values(), ids=ENDS)
-async def test_a_watch_that_the_server_ends_as_asked_is_a_sign_of_life(
+async def test_a_watch_that_the_server_ends_at_its_timeout_is_a_sign_of_life(
     before: float, opened: float, body: bytes, is_heard: bool
 ) -> None:
     """A resource that never changed may have no bookmarks (rules: list-and-watch). The watch after a silence is due
@@ -684,7 +684,7 @@ async def test_a_watch_that_the_server_ends_as_asked_is_a_sign_of_life(
 
 
 @pytest.mark.parametrize(("before", "opened", "body", "is_heard"), ENDS.values(), ids=ENDS)
-async def test_a_gap_begins_when_a_watch_was_opened_that_ended_as_asked(
+async def test_a_gap_begins_no_earlier_than_the_opening_of_a_watch_that_timed_out(
     before: float, opened: float, body: bytes, is_heard: bool
 ) -> None:
     """Its answer was whole, so it had all that happened before; without one the gap begins with the list."""
@@ -698,7 +698,7 @@ async def test_a_gap_begins_when_a_watch_was_opened_that_ended_as_asked(
     assert _gap(steps)["since"] == _at(opened_at if is_heard else 0.0)
 
 
-async def test_a_watch_that_ended_while_nobody_read_on_is_not_known_to_be_whole() -> None:
+async def test_a_watch_that_ended_while_nobody_was_reading_may_be_incomplete() -> None:
     """An API server ends the watch of a reader who is slow, and drops what it had not sent yet."""
     async with _stage() as stage:
 
@@ -717,7 +717,7 @@ async def test_a_watch_that_ended_while_nobody_read_on_is_not_known_to_be_whole(
     assert _gap(steps)["since"] == _at(0.0)
 
 
-async def test_a_watch_after_one_that_was_cut_without_a_byte_is_asked_to_end_soon() -> None:
+async def test_the_watch_after_a_silent_one_requests_a_short_timeout() -> None:
     """A load balancer may cut each idle watch before the silence: it would be reopened for ever and never heard."""
     async with _stage() as stage:
         cut, short = Answer(cut=True), watching(bookmark("8"))
@@ -734,7 +734,7 @@ async def test_opening_a_watch_of_events_without_bookmarks_counts_as_contact() -
     assert stage.heard == ["events"] * 5
 
 
-async def _until_version(stream: AsyncIterator[Seen], version: str) -> AsyncIterator[Seen]:
+async def _until_version(stream: AsyncIterator[Step], version: str) -> AsyncIterator[Step]:
     async for seen in stream:
         yield seen
         if seen.version == version:
@@ -745,7 +745,7 @@ def _status(code: int, reason: str) -> dict[str, Any]:
     return {"kind": "Status", "status": "Failure", "code": code, "reason": reason, "message": "m"}
 
 
-async def test_a_kept_version_that_the_server_does_not_take_for_one_is_given_up() -> None:
+async def test_a_stored_version_that_the_server_refuses_is_dropped() -> None:
     """A file that was edited or damaged: the resource is listed again, and a gap is reported."""
     async with _stage() as stage:
         stage.server.script[PODS_PATH] = [

@@ -77,7 +77,7 @@ def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("error", [ValueError("an empty CA file"), asyncio.CancelledError()])
-async def test_what_ended_a_background_task_does_not_replace_the_reason_to_stop(error: BaseException) -> None:
+async def test_a_background_tasks_error_does_not_replace_the_reason_to_stop(error: BaseException) -> None:
     consumer: Any = Consumer(error)
     with pytest.raises(RuntimeError, match="the reason"):  # noqa: PT012  # as a `finally` of ours does
         try:
@@ -87,7 +87,7 @@ async def test_what_ended_a_background_task_does_not_replace_the_reason_to_stop(
     assert consumer._client.connection.is_cut
 
 
-async def test_a_cancellation_of_ours_goes_on() -> None:
+async def test_our_own_cancellation_propagates() -> None:
     consumer: Any = Consumer(hangs=True)
     stopping = asyncio.create_task(aiokafka_fixes.stop(consumer))
     await consumer.stopping.wait()
@@ -114,7 +114,7 @@ async def test_a_connection_that_a_broker_does_not_end_is_cut() -> None:
     assert logs == []
 
 
-async def test_a_file_that_is_unusable_while_a_client_starts_is_why_it_does_not() -> None:
+async def test_an_unusable_file_is_reported_as_the_reason_why_a_client_did_not_start() -> None:
     """The task for metadata ended with it, and the start of a lander waited for metadata for ever."""
     consumer = AIOKafkaConsumer("t", bootstrap_servers="127.0.0.1:1")
     inner: Any = consumer._client
@@ -182,7 +182,7 @@ async def test_an_answer_to_a_member_confirms_it(request_: Any, answer: int, tim
     assert watched.expelled == 0
 
 
-async def test_what_is_no_heartbeat_confirms_nothing() -> None:
+async def test_only_heartbeats_confirm_membership() -> None:
     watched = Watched()
     await watched.coordinator._send_req(JOIN)
     assert watched.confirmed == []
@@ -260,7 +260,7 @@ async def test_a_producer_that_was_discarded_while_it_waited_writes_to_no_node()
     assert producer.written == []
 
 
-async def test_what_would_have_to_connect_again_is_allowed_again_afterwards() -> None:
+async def test_a_request_that_must_reconnect_needs_permission_again() -> None:
     producer, allowed = Sending([1]), asyncio.Event()
     aiokafka_fixes.send_when(cast("Any", producer), cast("Any", allowed.wait))
     sending = asyncio.create_task(producer.send(1, PRODUCE))
@@ -272,7 +272,7 @@ async def test_what_would_have_to_connect_again_is_allowed_again_afterwards() ->
     assert producer.written == []
 
 
-async def test_what_is_not_loaded_yet_is_not_taken_for_nothing_committed(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_offsets_still_loading_do_not_count_as_uncommitted(monkeypatch: pytest.MonkeyPatch) -> None:
     """A coordinator that loads a group answers with no partition at all."""
     monkeypatch.setattr(aiokafka_fixes, "LOADING_SECONDS", 0.0)
     there = {TopicPartition("t", 0): OffsetAndMetadata(5, "")}
@@ -284,11 +284,11 @@ async def test_what_is_not_loaded_yet_is_not_taken_for_nothing_committed(monkeyp
 
     admin: Any = SimpleNamespace(list_consumer_group_offsets=asked)
     assert await aiokafka_fixes.committed(admin, "g", there.keys()) == there
-    with pytest.raises(KafkaError, match="does not say yet"):
+    with pytest.raises(KafkaError, match="has not loaded"):
         await aiokafka_fixes.committed(admin, "g", there.keys())
 
 
-async def test_no_request_for_metadata_creates_a_topic() -> None:
+async def test_metadata_requests_create_no_topic() -> None:
     """Requests of clients: with topics, and with all of them."""
     for request in (MetadataRequest(["t"]), MetadataRequest(None), MetadataRequest()):
         built: Any = request.build(MetadataRequest_v5)
@@ -296,7 +296,7 @@ async def test_no_request_for_metadata_creates_a_topic() -> None:
 
 
 @pytest.mark.parametrize("code", [74, 75, 78], ids=["fenced epoch", "unknown epoch", "offset not available"])
-async def test_what_is_answered_while_a_leader_is_elected_is_asked_again(code: int) -> None:
+async def test_an_answer_during_a_leader_election_is_retried(code: int) -> None:
     """A worker or lander that asked for offsets at that moment ended."""
     error = for_code(code)
     assert error.retriable
@@ -315,7 +315,7 @@ async def _seconds_until(asked: "asyncio.Queue[None]") -> float:
     return asyncio.get_running_loop().time() - start
 
 
-async def test_a_consumer_pauses_between_its_questions_while_nobody_leads_its_partition() -> None:
+async def test_a_consumer_pauses_between_requests_while_its_partition_has_no_leader() -> None:
     """Regression: it asked 2,000 times in a second."""
     async with broker(leads=False, closes=False) as there:
         consumer = AIOKafkaConsumer(bootstrap_servers=there.servers)
@@ -335,7 +335,7 @@ async def test_a_consumer_pauses_between_its_fetches_while_the_broker_does_not_l
             assert await _seconds_until(there.fetched) > LEAST_SECONDS
 
 
-async def test_a_client_pauses_between_its_questions_while_the_connections_that_answer_them_end() -> None:
+async def test_a_client_pauses_between_metadata_requests_while_connections_fail() -> None:
     """Regression: an admin client asked 500 times in a second, since the end of a connection is a reason to ask."""
     async with broker(leads=True, closes=True) as there:
         admin = AIOKafkaAdminClient(bootstrap_servers=there.servers)

@@ -18,7 +18,7 @@ from ingest.kafka.publish import MAX_NUMBERED, SENT, Publisher, PublisherEnded, 
 from waiting import PATIENCE_SECONDS, until
 
 
-def test_a_ca_file_that_is_empty_for_a_moment_ends_the_publisher_loudly(tmp_path: Path) -> None:
+def test_a_briefly_empty_ca_file_ends_the_publisher_with_a_reason(tmp_path: Path) -> None:
     ca = tmp_path / "ca.crt"
     ca.write_text(Path(certifi.where()).read_text())
     options = {"security_protocol": "SSL", "ssl_context": RotatingContext.of(ca, None, None)}
@@ -42,7 +42,7 @@ def test_a_ca_file_that_is_empty_for_a_moment_ends_the_publisher_loudly(tmp_path
     assert any("publishing to Kafka has ended" in each and "ca.crt" in each for each in reasons)
 
 
-def test_numbers_of_a_key_rise_and_none_comes_again_after_it_was_forgotten() -> None:
+def test_a_keys_numbers_rise_and_never_repeat_even_after_it_was_forgotten() -> None:
     numbers = _Numbers()
     assert [numbers.next("t", b"a") for _ in range(3)] == [1, 2, 3]
     assert numbers.next("other", b"a") == 1
@@ -121,7 +121,7 @@ async def _turns() -> None:
 
 
 @pytest.mark.asyncio
-async def test_what_follows_is_sent_when_kafka_has_what_was_before_it(wires: list[Wire]) -> None:
+async def test_a_message_is_sent_once_kafka_has_everything_before_it(wires: list[Wire]) -> None:
     """Messages after it do not keep it back, and it keeps back none of them."""
     async with Publisher("") as publisher:
         await _turns()
@@ -150,7 +150,7 @@ async def test_what_follows_is_sent_when_kafka_has_what_was_before_it(wires: lis
 
 
 @pytest.mark.asyncio
-async def test_what_follows_waits_also_for_what_another_producer_sends_again(wires: list[Wire]) -> None:
+async def test_a_message_also_waits_for_messages_that_another_producer_repeats(wires: list[Wire]) -> None:
     async with Publisher("") as publisher:
         await _turns()
         await publisher.send("nodes", b"n", b"node 1")
@@ -167,7 +167,7 @@ async def test_what_follows_waits_also_for_what_another_producer_sends_again(wir
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize("waits_in", ["the producer", "line"])
-async def test_who_gives_up_a_message_that_is_not_handed_over_keeps_back_nothing(
+async def test_a_cancelled_send_blocks_no_later_message(
     wires: list[Wire], monkeypatch: pytest.MonkeyPatch, waits_in: str
 ) -> None:
     """A watcher that loses its Lease while the producer has no room for a message may lead again."""
@@ -193,7 +193,7 @@ async def test_who_gives_up_a_message_that_is_not_handed_over_keeps_back_nothing
 
 
 @pytest.mark.asyncio
-async def test_a_new_producer_learns_who_leads_all_topics_before_it_sends_anything(wires: list[Wire]) -> None:
+async def test_a_new_producer_learns_the_leaders_of_all_topics_before_it_sends(wires: list[Wire]) -> None:
     """Regression: what Kafka refused again ended each new producer before the other topics' messages were sent."""
     async with Publisher("") as publisher:
         await _turns()

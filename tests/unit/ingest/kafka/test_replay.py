@@ -54,7 +54,7 @@ def inventory(seconds: float, node: str) -> Observed:
     return listed._replace(observation=msgspec.structs.replace(listed.observation, type="INVENTORY", node=node))
 
 
-def test_what_is_for_a_cluster_s_log_follows_when_kafka_has_what_is_for_nodes_logs() -> None:
+def test_a_clusters_records_wait_until_kafka_has_the_nodes_records() -> None:
     """Else it would know of a pod's node, or pass on a list, before the node's log knows the pod."""
     recorded, published = replay(seen(0), inventory(1, ""), inventory(2, "n"), seen(3, text=b'{"metadata":7}'))
     assert published.records == {"NodeRecord": 2, "InventoryRecord": 2}
@@ -70,7 +70,7 @@ def test_what_is_for_a_cluster_s_log_follows_when_kafka_has_what_is_for_nodes_lo
         (Unreadable(Position("f", "1"), "not_json", "cut", b"the line", T0, "c"), "not_json"),
     ],
 )
-def test_what_cannot_be_read_is_a_dead_letter_with_its_line(item: Observed | Unreadable, error_type: str) -> None:
+def test_an_unreadable_line_is_a_dead_letter_with_its_number(item: Observed | Unreadable, error_type: str) -> None:
     recorded, published = replay(item)
     [told, (topic, key, value, headers, _)] = recorded.sent
     buried = Buried.read(headers, b"")
@@ -88,7 +88,7 @@ def test_a_line_that_comes_twice_is_sent_once_and_the_same_object_later_again() 
     assert published.repeated == 1
 
 
-def test_what_is_before_since_is_left_out() -> None:
+def test_observations_before_since_are_left_out() -> None:
     recorded, published = replay(seen(0), seen(10), since=T0 + timedelta(seconds=10))
     assert len(recorded.sent) == 2
     assert published.outside == 1

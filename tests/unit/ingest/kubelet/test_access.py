@@ -131,7 +131,7 @@ async def test_a_kubelet_that_cannot_be_reached_names_the_other_way(tmp_path: Pa
 
 
 @pytest.mark.parametrize("host", ["a..b", ".", "a" * 64, f"n.{'a' * 64}.internal", "a@b", "a/b", "a\nb", "é", "a b"])
-async def test_of_a_node_with_an_address_that_is_none_only_the_kubelet_cannot_be_reached(host: str) -> None:
+async def test_an_invalid_node_address_makes_only_that_kubelet_unreachable(host: str) -> None:
     """The API server takes any; the lookup of some raises what would end the watch of all."""
     access = Configuration()
     access.api_key["BearerToken"] = TOKEN
@@ -153,7 +153,7 @@ async def test_a_name_or_an_address_is_asked(host: str) -> None:
         await direct_access.close()
 
 
-async def test_only_the_explicit_switch_asks_it_all_the_same(tmp_path: Path) -> None:
+async def test_only_the_explicit_switch_skips_verification(tmp_path: Path) -> None:
     other = Authority(tmp_path, "other")
     async with (
         a_kubelet(Authority(tmp_path, "cluster")) as kubelet,
@@ -204,7 +204,7 @@ GIVEN = b"HTTP/1.1 200 OK\r\n"
         pytest.param(b"\0\1\2", b"\0" * 1000, id="no HTTP"),
     ],
 )
-async def test_whatever_a_kubelet_answers_only_it_cannot_be_read(
+async def test_a_bad_answer_affects_only_its_own_kubelet(
     tmp_path: Path, head: bytes | Callable[[], bytes], endless: bytes
 ) -> None:
     """Each is one of the errors that end its round alone, in little memory, and nothing else is asked for."""

@@ -168,7 +168,7 @@ async def test_many_nodes_are_asked_at_the_same_few_moments_whenever_each_was_fo
     assert steps == pytest.approx([round(step) for step in steps])
 
 
-async def test_what_a_failed_request_kept_is_freed_without_a_search_for_cycles() -> None:
+async def test_a_failed_request_frees_its_memory_without_a_garbage_collection() -> None:
     """Like aiohttp, a frame holds the exception whose traceback holds the frame, and a connection's buffers."""
     run, kept = Run(), []
 
@@ -203,7 +203,7 @@ async def test_metrics_come_every_60_seconds() -> None:
     ] == pytest.approx([offset_seconds("n1", 10) + step for step in (0, 60)])
 
 
-async def test_metrics_are_asked_for_at_once_when_the_pods_are_others() -> None:
+async def test_metrics_are_asked_for_at_once_when_the_pods_change() -> None:
     run = Run()
     pods = {"a": [], "b": [{"podRef": {"name": "p", "namespace": "default", "uid": "u"}}]}
     answers = [msgspec.json.encode({"node": {}, "pods": pods[each]}) for each in "ab"]
@@ -261,7 +261,7 @@ FORBIDDEN = ApiError(Status(code=403, reason="Forbidden", message="no"))
     ("resource", "permission"),
     [("stats/summary", "nodes/stats"), ("metrics", "nodes/metrics"), ("configz", "nodes/configz")],
 )
-async def test_what_is_forbidden_is_reported_and_holds_up_nothing_else(resource: str, permission: str) -> None:
+async def test_a_forbidden_endpoint_is_reported_and_blocks_nothing_else(resource: str, permission: str) -> None:
     run = Run()
     run.kubelet.answers[resource] = FORBIDDEN
     seen = await run.until(40, "n1")
@@ -276,7 +276,7 @@ async def test_what_is_forbidden_is_reported_and_holds_up_nothing_else(resource:
     assert resource == "stats/summary" or {b - a for a, b in pairwise(summaries)} == {10}
 
 
-async def test_what_is_allowed_later_is_read_then() -> None:
+async def test_an_endpoint_allowed_later_is_read_then() -> None:
     run = Run()
     run.kubelet.answers["configz"] = FORBIDDEN
 
@@ -289,7 +289,7 @@ async def test_what_is_allowed_later_is_read_then() -> None:
     assert [one.type for one in seen if one.resource == "configz"] == ["ERROR", "SNAPSHOT"]
 
 
-async def test_a_kubelet_that_refuses_is_reported_once_and_asked_less_and_less() -> None:
+async def test_a_kubelet_that_refuses_is_reported_once_and_backed_off() -> None:
     run = Run()
     run.kubelet.answers["stats/summary"] = ApiError(Status(code=401, reason="Unauthorized", message="no"))
     (error,) = await run.until(1, "n1")
@@ -320,7 +320,7 @@ async def test_a_failure_after_a_recovery_is_reported_at_once() -> None:
 
 
 @pytest.mark.parametrize("answer", [b"<html>", b"[1]", b'{"a":' + b"[" * 5000 + b"]" * 5000 + b"}"])
-async def test_an_answer_that_is_no_json_is_an_error_and_not_a_snapshot(answer: bytes) -> None:
+async def test_an_answer_that_is_not_json_is_an_error_and_not_a_snapshot(answer: bytes) -> None:
     run = Run()
     run.kubelet.answers["stats/summary"] = answer
     (error,) = await run.until(1, "n1")
@@ -328,7 +328,7 @@ async def test_an_answer_that_is_no_json_is_an_error_and_not_a_snapshot(answer: 
     assert "not a JSON object" in msgspec.json.decode(error.object)["error"]
 
 
-async def test_kubelets_that_hang_do_not_hold_up_the_others() -> None:
+async def test_kubelets_that_hang_do_not_delay_the_others() -> None:
     run = Run()
     for_ever = asyncio.Event()
 
@@ -352,7 +352,7 @@ async def test_requests_in_flight_are_bounded() -> None:
     assert 5 <= run.kubelet.most_in_flight <= 8, "five for those that are quick"
 
 
-async def test_kubelets_that_failed_have_a_share_of_their_own() -> None:
+async def test_failed_kubelets_have_their_own_share_of_requests() -> None:
     run = Run()
     held = asyncio.Event()
 
@@ -371,7 +371,7 @@ async def test_kubelets_that_failed_have_a_share_of_their_own() -> None:
 
 
 @pytest.mark.parametrize("fails", [False, True], ids=["a byte a second", "and then nothing, or at once"])
-async def test_kubelets_that_keep_requests_waiting_have_a_share_of_their_own(*, fails: bool) -> None:
+async def test_slow_kubelets_have_their_own_share_of_requests(*, fails: bool) -> None:
     """Each answers just in time, or fails late and then answers at once: neither is failing when it is asked next."""
     run, for_ever = Run(), asyncio.Event()
     seconds = {1: 8.0, 2: 0.0} if fails else {1: 8.0}
@@ -393,7 +393,7 @@ async def test_kubelets_that_keep_requests_waiting_have_a_share_of_their_own(*, 
     assert sum(one.node == "good" for one in seen) >= 200
 
 
-async def test_kubelets_that_are_gone_do_not_hold_up_those_that_are_slow() -> None:
+async def test_dead_kubelets_do_not_delay_slow_ones() -> None:
     """A zone that is cut off, and kubelets of another that answer late, but answer."""
     run, for_ever = Run(), asyncio.Event()
 

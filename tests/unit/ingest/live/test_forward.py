@@ -86,7 +86,7 @@ async def _running(watcher: Watching) -> AsyncIterator[None]:
             await run
 
 
-async def test_the_version_is_kept_only_of_what_kafka_has_completely(tmp_path: Path) -> None:
+async def test_a_version_is_stored_only_once_kafka_has_all_its_messages(tmp_path: Path) -> None:
     store = VersionFile(tmp_path / "versions.json", "lab")
     memory = Memory(at_once=False)
     async with _server(*TWO_MORE) as server:
@@ -105,7 +105,7 @@ def _fast() -> Callable[[], float]:
     return lambda: SYSTEM.monotonic() * 100
 
 
-async def test_the_end_waits_for_what_kafka_still_acknowledges(tmp_path: Path) -> None:
+async def test_a_stop_waits_for_outstanding_acknowledgements(tmp_path: Path) -> None:
     store = VersionFile(tmp_path / "versions.json", "lab")
     memory = Memory(at_once=False)
     async with _server(*TWO_MORE) as server, _running(Watching(_live(server, store), memory.publish)):
@@ -124,7 +124,7 @@ async def test_an_observation_without_messages_is_acknowledged(tmp_path: Path) -
     assert store.load() == {"pods": "9"}
 
 
-async def test_nothing_is_sent_after_the_end_was_asked_for() -> None:
+async def test_nothing_is_sent_after_the_stop() -> None:
     memory = Memory(at_once=False)
     async with _server() as server:
         watcher = Watching(_live(server), memory.publish)
@@ -139,7 +139,7 @@ async def test_nothing_is_sent_after_the_end_was_asked_for() -> None:
     assert memory.names == ["a"]
 
 
-async def test_what_a_publisher_cannot_do_ends_the_watcher() -> None:
+async def test_a_publishers_failure_ends_the_watcher() -> None:
     memory = Memory(at_once=False)
     async with _server() as server:
         run = asyncio.ensure_future(Watching(_live(server), memory.publish).run(asyncio.Event()))
@@ -229,7 +229,7 @@ async def test_the_replica_with_the_lease_works_and_gives_it_back() -> None:
     assert (last.method, last.body["spec"]["holderIdentity"]) == ("PUT", "")
 
 
-async def test_a_replica_that_lost_the_lease_works_again_when_it_has_it_again() -> None:
+async def test_a_replica_that_lost_the_lease_works_again_once_it_regains_it() -> None:
     async with _replica(*[_lease("me")] * 2, *[_lease("another")] * 3, _lease("me")) as (_, work):
         await until(lambda: work.begun > 1)
     assert work.begun == 2

@@ -50,7 +50,7 @@ def _names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_what_is_written_is_what_a_replay_of_the_segment_reads(tmp_path: Path, opened: Opened) -> None:
+def test_a_segment_replays_to_exactly_the_written_observations(tmp_path: Path, opened: Opened) -> None:
     written = opened(tmp_path, "").write(_observation(1))
     assert isinstance(written, Observed)
     assert written.raw + b"\n" == (tmp_path / "00000001.jsonl").read_bytes()
@@ -73,17 +73,17 @@ def test_a_summary_that_its_poller_decoded_is_not_decoded_again(tmp_path: Path, 
     assert decode(written) == decode(decode_line(line, written.position))
 
 
-def test_what_was_decoded_with_secrets_is_not_used_after_they_were_removed() -> None:
+def test_an_object_decoded_before_redaction_is_not_reused() -> None:
     pod = _observation(1)
     assert Received(pod, object()).decoded_of(redact(pod)) is None
 
 
-def test_a_process_that_wrote_nothing_leaves_nothing(tmp_path: Path, opened: Opened) -> None:
+def test_a_process_that_wrote_nothing_leaves_no_segment(tmp_path: Path, opened: Opened) -> None:
     opened(tmp_path, "").close()
     assert opened(tmp_path, "").left == []
 
 
-def test_what_a_killed_process_wrote_is_left_without_its_torn_line(tmp_path: Path, opened: Opened) -> None:
+def test_a_killed_process_leaves_its_lines_except_a_torn_last_one(tmp_path: Path, opened: Opened) -> None:
     killed = opened(tmp_path, "")
     killed.write(_observation(1))
     with (tmp_path / "00000001.jsonl").open("ab") as file:
@@ -93,13 +93,13 @@ def test_what_a_killed_process_wrote_is_left_without_its_torn_line(tmp_path: Pat
     assert left[0].read_bytes().endswith(b"\n")
 
 
-def test_a_segment_that_is_only_a_torn_line_goes(tmp_path: Path, opened: Opened) -> None:
+def test_a_segment_of_only_a_torn_line_is_deleted(tmp_path: Path, opened: Opened) -> None:
     (tmp_path / "00000001.jsonl").write_bytes(b'{"ts":"2026')
     assert opened(tmp_path, "").left == []
     assert _names(tmp_path) == []
 
 
-def test_a_segment_is_dropped_one_checkpoint_after_it_was_full(
+def test_a_segment_is_deleted_one_checkpoint_after_it_was_full(
     tmp_path: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(journal, "SEGMENT_BYTES", 1)
@@ -117,7 +117,7 @@ def test_a_segment_is_dropped_one_checkpoint_after_it_was_full(
     assert _names(tmp_path) == ["00000002.jsonl"]
 
 
-def test_segments_that_are_to_be_kept_are(tmp_path: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_with_keep_no_segment_is_deleted(tmp_path: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(journal, "SEGMENT_BYTES", 1)
     kept = opened(tmp_path, "", keep=True)
     for number in range(4):
@@ -126,7 +126,7 @@ def test_segments_that_are_to_be_kept_are(tmp_path: Path, opened: Opened, monkey
     assert len(_names(tmp_path)) == 4
 
 
-def test_a_name_is_never_given_twice(tmp_path: Path, opened: Opened) -> None:
+def test_segment_names_never_repeat(tmp_path: Path, opened: Opened) -> None:
     """A database that covers a segment would take a new one of its name for covered."""
     opened(tmp_path, "00000041.jsonl").write(_observation(1))
     assert _names(tmp_path) == ["00000042.jsonl"]
@@ -144,7 +144,7 @@ def test_a_journal_without_its_beginning_is_not_all_that_a_database_without_a_ch
     assert opened(tmp_path, "00000002.jsonl").is_whole
 
 
-def test_a_second_up_on_the_same_journal_is_refused_with_a_sentence(tmp_path: Path) -> None:
+def test_a_second_up_on_the_same_journal_is_refused(tmp_path: Path) -> None:
     """Both would delete what the other one needs; once the first has ended, in whatever way, the next one has it."""
     first = Journal(tmp_path, "")
     try:

@@ -51,7 +51,7 @@ async def _seven(capturing: Capturing, stop: asyncio.Event) -> Captured:
 
 
 @pytest.mark.parametrize("name", ["one.jsonl", "one.jsonl.gz", "one.jsonl.zst"])
-async def test_what_is_seen_is_written_without_secrets_and_counted(tmp_path: Path, name: str) -> None:
+async def test_observations_are_written_without_secrets_and_counted(tmp_path: Path, name: str) -> None:
     out = tmp_path / name
     store = VersionFile(tmp_path / "versions.json", "lab")
     async with _live(store) as live:
@@ -71,7 +71,7 @@ async def test_what_is_seen_is_written_without_secrets_and_counted(tmp_path: Pat
     assert store.load() == {"pods": "9"}
 
 
-async def test_it_ends_when_its_time_is_over(tmp_path: Path) -> None:
+async def test_a_capture_ends_when_its_time_is_over(tmp_path: Path) -> None:
     async with _live() as live:
         capturing = Capturing(live, open_capture(tmp_path / "folder", "lab", Rotation()), lambda _: None)
         async with asyncio.timeout(PATIENCE_SECONDS):
@@ -79,7 +79,7 @@ async def test_it_ends_when_its_time_is_over(tmp_path: Path) -> None:
     assert len(list((tmp_path / "folder").iterdir())) == 1
 
 
-async def test_it_says_now_and_then_how_it_goes(tmp_path: Path) -> None:
+async def test_a_capture_reports_progress_regularly(tmp_path: Path) -> None:
     said = asyncio.Event()
 
     def tell(line: str) -> None:
@@ -108,7 +108,7 @@ class _FullDisk:
         self.closed = True
 
 
-async def test_a_disk_that_is_full_ends_it_and_nothing_of_it_is_acknowledged(tmp_path: Path) -> None:
+async def test_a_full_disk_ends_the_capture_and_acknowledges_nothing_unwritten(tmp_path: Path) -> None:
     store = VersionFile(tmp_path / "versions.json", "lab")
     writer = _FullDisk()
     async with _live(store) as live:

@@ -91,7 +91,7 @@ async def test_nodes_pods_and_the_kubelets_of_the_nodes_are_one_stream() -> None
     assert {one.observation.cluster for one in seen} == {"lab"}
 
 
-async def test_nodes_are_listed_first_because_what_else_is_there_is_judged_by_them() -> None:
+async def test_nodes_are_listed_first() -> None:
     async with _server() as server:
         pages = listing("5", [_node("3")], "more"), listing("5", [_node("4", "n2")])
         server.script["/api/v1/nodes"] = [*pages, watching()]
@@ -112,7 +112,7 @@ async def test_a_resource_that_is_forbidden_is_degraded_and_reported_and_the_oth
     assert [one.resource for one in errors] == ["pods"]
 
 
-async def test_all_is_listed_when_each_resource_that_can_be_read_was_read_whole() -> None:
+async def test_everything_is_listed_once_each_readable_resource_was_listed() -> None:
     async with _server() as server:
         live = Live(_settings(resources=("nodes", "pods", "events")), _access(server))
         server.script["/api/v1/events"] = [Answer(status=403)]
@@ -124,7 +124,7 @@ async def test_all_is_listed_when_each_resource_that_can_be_read_was_read_whole(
         assert all(live._watches[name].complete_at for name in ("nodes", "pods"))
 
 
-async def test_of_a_node_that_is_not_ready_the_lease_is_seen_and_without_the_right_nothing_is_degraded() -> None:
+async def test_the_lease_of_a_not_ready_node_is_read_and_a_missing_right_degrades_nothing() -> None:
     leases = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
     silent = {**_node("4", "n2"), "status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}}
     for answer, type_ in ((Answer(b'{"metadata":{"name":"n2"}}'), "SNAPSHOT"), (refusal(403, "F", "no"), "ERROR")):
@@ -139,7 +139,7 @@ async def test_of_a_node_that_is_not_ready_the_lease_is_seen_and_without_the_rig
             assert server.asked(f"{leases}/n1") == []
 
 
-async def test_a_node_of_the_same_name_as_one_that_only_a_list_lacks_has_its_own_lease() -> None:
+async def test_a_node_that_replaces_one_deleted_unseen_has_its_own_lease() -> None:
     """It came while nothing could be watched: the deletion is known without the object."""
     lease = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/n2"
     silent = {**_node("4", "n2"), "status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}}
@@ -158,7 +158,7 @@ async def test_a_node_of_the_same_name_as_one_that_only_a_list_lacks_has_its_own
         assert len(server.asked(lease)) == 2
 
 
-async def test_a_node_that_is_gone_is_asked_no_more() -> None:
+async def test_a_deleted_nodes_kubelet_is_no_longer_asked() -> None:
     async with _server() as server:
         both = listing("5", [_node("3"), _node("4", "n2")])
         server.script["/api/v1/nodes"] = [both, watching(event("DELETED", _node("6")))]
@@ -173,7 +173,7 @@ async def test_a_node_that_is_gone_is_asked_no_more() -> None:
         assert "kubelet/n1" not in live.ages_seconds()
 
 
-async def test_versions_are_kept_behind_what_is_acknowledged_and_a_restart_goes_on_there(tmp_path: Path) -> None:
+async def test_stored_versions_follow_acknowledgements_and_a_restart_resumes_there(tmp_path: Path) -> None:
     store = VersionFile(tmp_path / "versions.json", "lab")
     settings = _settings(resources=("pods",))
     async with _server() as server:
@@ -192,7 +192,7 @@ async def test_versions_are_kept_behind_what_is_acknowledged_and_a_restart_goes_
     assert store.load() == {"pods": "8"}
 
 
-async def test_kubelets_are_asked_after_a_restart_although_their_nodes_are_no_news(tmp_path: Path) -> None:
+async def test_kubelets_are_asked_after_a_restart_even_if_their_nodes_did_not_change(tmp_path: Path) -> None:
     store = VersionFile(tmp_path / "versions.json", "lab")
     store.save({"nodes": "5"})
     async with _server() as server:
@@ -201,7 +201,7 @@ async def test_kubelets_are_asked_after_a_restart_although_their_nodes_are_no_ne
     assert ("nodes", "ADDED") not in _kinds([one.observation for one in seen])
 
 
-async def test_a_store_that_fails_is_degraded_and_heals(tmp_path: Path) -> None:
+async def test_a_failing_version_store_is_degraded_and_recovers(tmp_path: Path) -> None:
     folder = tmp_path / "mounted later"
     store = VersionFile(folder / "versions.json", "lab")
     async with _server() as server:
@@ -214,7 +214,7 @@ async def test_a_store_that_fails_is_degraded_and_heals(tmp_path: Path) -> None:
     assert store.load()["pods"]
 
 
-async def test_an_error_that_no_source_was_made_for_ends_the_stream() -> None:
+async def test_an_unexpected_error_of_a_source_ends_the_stream() -> None:
     async with _server() as server:
         access = _access(server)
         access.api_key["BearerToken"] = "Bearer x"
@@ -249,7 +249,7 @@ async def test_a_silent_stream_is_reported_but_not_a_custom_resource_that_does_n
     assert msgspec.json.decode(silence.object)["error"].startswith("stream silent for ")
 
 
-async def test_of_silent_kubelets_nothing_is_kept() -> None:
+async def test_silent_kubelets_leave_nothing_in_memory() -> None:
     """Nodes come and go for years, each with a name of its own."""
     async with _server() as server:
         live = Live(_settings(), _access(server))
@@ -260,7 +260,7 @@ async def test_of_silent_kubelets_nothing_is_kept() -> None:
     assert live._reported == {}
 
 
-async def test_a_whole_watch_leaves_a_bookmark_a_minute_and_a_silent_one_a_row_after_two() -> None:
+async def test_a_complete_watch_emits_a_bookmark_a_minute_and_a_silent_one_an_error_after_two() -> None:
     """The next watcher begins its gap when this one was last heard."""
     passed = 0.0
     async with _server() as server:
@@ -321,6 +321,6 @@ async def test_the_credentials_and_the_versions_file_of_the_settings_are_used(tm
     assert VersionFile(tmp_path / "versions.json", "lab").load() == {"pods": "9"}
 
 
-async def test_an_unknown_resource_in_the_settings_says_which_there_are() -> None:
+async def test_an_unknown_resource_in_the_settings_names_the_known_ones() -> None:
     with pytest.raises(pydantic.ValidationError, match=r"unknown: secrets; there are nodes, .*pods, events"):
         _settings(resources=("pods", "secrets"))

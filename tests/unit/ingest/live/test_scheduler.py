@@ -110,7 +110,7 @@ def authority(tmp_path: Path) -> Authority:
 
 
 @pytest.mark.parametrize("path", ["", "/", "/metrics"])
-async def test_of_its_metrics_only_the_number_of_nodes_is_kept(authority: Authority, path: str) -> None:
+async def test_only_the_number_of_nodes_is_kept_of_a_schedulers_metrics(authority: Authority, path: str) -> None:
     async with a_scheduler(authority) as scheduler:
         assert await asked(scheduler.url + path, authority.ca_file) == SIZE
     assert scheduler.asked == [("/metrics", TOKEN)]
@@ -160,7 +160,7 @@ async def test_a_redirect_is_not_followed(authority: Authority) -> None:
     ],
     ids=["forbidden", "unauthorized", "without", "empty", "young", "clock-ahead", "large"],
 )
-async def test_what_shows_nothing_of_a_cache_is_reported_in_words(
+async def test_an_answer_without_the_cache_is_reported_in_words(
     authority: Authority, status: int, text: str, why: str
 ) -> None:
     async with a_scheduler(authority) as scheduler:
@@ -173,7 +173,7 @@ async def test_what_shows_nothing_of_a_cache_is_reported_in_words(
 @pytest.mark.parametrize(
     "start", ["nan", "e+", "1.2.3", "9" * 20, str(NOW.timestamp() - 60), str(NOW.timestamp() + 9999)]
 )
-async def test_an_odd_time_of_start_keeps_nothing_back(authority: Authority, start: str) -> None:
+async def test_an_odd_start_time_withholds_nothing(authority: Authority, start: str) -> None:
     async with a_scheduler(authority) as scheduler:
         scheduler.text = METRICS.replace("1.6e+09", start)
         assert await asked(scheduler.url, authority.ca_file) == SIZE
@@ -213,7 +213,7 @@ async def test_a_cache_names_its_scheduler_and_a_failing_one_is_degraded_until_i
     assert tally == {("scheduler", "observation"): 3, ("scheduler", "failure"): 2}
 
 
-async def test_one_that_cannot_be_reached_is_degraded_and_the_watch_goes_on() -> None:
+async def test_an_unreachable_scheduler_is_degraded_and_the_watch_continues() -> None:
     host = f"{HOST}:{free_port()}"
     settings = LiveSettings(
         resources=("nodes",), scheduler=SchedulerSettings(urls=(f"https://{host}",), seconds=0.01, insecure=True)
@@ -262,7 +262,7 @@ async def test_the_number_of_nodes_that_are_seen_is_reported_at_once(authority: 
     assert waiting.clock.slept == []
 
 
-async def test_another_number_waits_until_all_is_seen_that_happened_before_it_was_asked(authority: Authority) -> None:
+async def test_a_differing_number_waits_until_all_earlier_node_changes_are_seen(authority: Authority) -> None:
     """A node comes: its scheduler may have heard of it before us."""
     async with a_scheduler(authority) as scheduler:
         waiting = Waiting(scheduler, authority.ca_file, 4999, heard_after=30)
@@ -270,7 +270,7 @@ async def test_another_number_waits_until_all_is_seen_that_happened_before_it_wa
     assert waiting.clock.seconds == pytest.approx(30)
 
 
-async def test_while_nothing_is_seen_of_nodes_no_other_number_is_compared(authority: Authority) -> None:
+async def test_no_differing_number_is_compared_while_the_node_watch_is_silent(authority: Authority) -> None:
     """The watch of nodes is refused or hangs: changes meanwhile are not a scheduler's fault."""
     async with a_scheduler(authority) as scheduler:
         waiting = Waiting(scheduler, authority.ca_file, 4999)
@@ -279,7 +279,7 @@ async def test_while_nothing_is_seen_of_nodes_no_other_number_is_compared(author
     assert waiting.clock.seconds == pytest.approx(HELD_SECONDS)
 
 
-async def test_without_urls_or_nodes_none_is_asked() -> None:
+async def test_without_urls_or_a_node_watch_no_scheduler_is_asked() -> None:
     section = SchedulerSettings(urls=("https://h:10259",))
     of_pods = LiveSettings(scheduler=section, resources=("pods",))
     async with AsyncExitStack() as stack:
@@ -294,7 +294,7 @@ async def _never(_: Received) -> None:
 NEVER = Emitter("default", _never, SYSTEM, Counter())
 
 
-async def test_a_ca_file_that_is_not_there_is_reported() -> None:
+async def test_a_missing_ca_file_is_reported() -> None:
     section = SchedulerSettings(urls=("https://h:10259",), ca_file=Path("/nonesuch"))
     with pytest.raises(SettingsError, match=r"watch\.scheduler\.ca_file: /nonesuch cannot be used: No such file"):
         schedulers(LiveSettings(scheduler=section), access(), NEVER, of_nodes, AsyncExitStack())

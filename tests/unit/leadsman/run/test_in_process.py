@@ -132,7 +132,7 @@ async def test_a_glance_has_what_the_lists_show_stored_before_it_watches_on(tmp_
 
 
 @pytest.mark.asyncio
-async def test_dead_letters_are_not_counted_by_segments_that_are_gone(tmp_path: Path) -> None:
+async def test_dead_letter_counts_of_deleted_segments_are_dropped(tmp_path: Path) -> None:
     database, clock = Database(), hurried()
     database.go_on.set()
     async with _server() as server:

@@ -143,7 +143,7 @@ async def test_a_server_that_does_not_answer_is_one_problem(tmp_path: Path) -> N
         pytest.param(Answer(b'{"status":{"allowed":false,"evaluationError":"webhook: timeout"}}', 201), id="unsure"),
     ],
 )
-async def test_what_cannot_be_asked_is_tried(tmp_path: Path, answer: Answer) -> None:
+async def test_permissions_that_cannot_be_reviewed_are_tried(tmp_path: Path, answer: Answer) -> None:
     """The account may list and watch pods, and list Events, but not watch them; kubelets give statistics."""
     forbidden = refusal(403, "Forbidden", "no")
     async with FakeApiServer().running() as server:

@@ -188,7 +188,7 @@ def test_a_file_that_is_not_there_is_reported(tmp_path: Path) -> None:
         load(tmp_path / "none.yaml")
 
 
-def test_a_ca_file_that_is_not_there_is_reported() -> None:
+def test_a_missing_ca_file_is_reported() -> None:
     settings = load(kafka={"security_protocol": "SSL", "ca_file": "/nonesuch"})
     with pytest.raises(FilesUnusable, match="ca_file: /nonesuch cannot be used"):
         settings.kafka.client_options()

@@ -136,7 +136,7 @@ def test_a_password_is_in_no_text_of_a_server(caplog: pytest.LogCaptureFixture) 
 
 def test_a_folder_with_other_things_is_refused(tmp_path: Path) -> None:
     (tmp_path / "letter.txt").write_text("dear")
-    with pytest.raises(DatabaseError, match="holds other things"):
+    with pytest.raises(DatabaseError, match="has other files"):
         connect(f"chdb://{tmp_path}")
     assert [entry.name for entry in tmp_path.iterdir()] == ["letter.txt"]
 

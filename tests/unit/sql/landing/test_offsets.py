@@ -51,7 +51,7 @@ def test_a_topic_that_was_made_anew_takes_the_offset_back(database: Database) ->
     assert LandedOffsets(database, "k").load() == at(3, 3)
 
 
-def test_who_was_stopped_and_taken_over_does_not_replace_what_was_written_since(database: Database) -> None:
+def test_a_lander_that_was_taken_over_does_not_overwrite_newer_progress(database: Database) -> None:
     stopped = LandedOffsets(database, "k")
     stopped.load()
     for number in range(1, 100):
@@ -63,7 +63,7 @@ def test_who_was_stopped_and_taken_over_does_not_replace_what_was_written_since(
     assert LandedOffsets(database, "k").load() == at(200, 200)
 
 
-def test_after_a_part_of_any_table_is_lost_nothing_is_trusted_that_is_not_older(database: Database) -> None:
+def test_after_a_lost_part_only_older_progress_is_trusted(database: Database) -> None:
     offsets = LandedOffsets(database, "k")
     offsets.resume_from(at(5, 7))
     age(database, TRUSTED_SECONDS + 600)
@@ -97,7 +97,7 @@ def test_a_part_that_was_lost_before_is_no_news(database: Database) -> None:
     assert LandedOffsets(database, "k").load() == at(5, 7)
 
 
-def test_a_day_of_progress_is_kept_in_a_bounded_number_of_rows(database: Database) -> None:
+def test_a_day_of_progress_takes_a_bounded_number_of_rows(database: Database) -> None:
     offsets = LandedOffsets(database, "k")
     for number in range(20):
         offsets.save(at(number, number))
@@ -107,7 +107,7 @@ def test_a_day_of_progress_is_kept_in_a_bounded_number_of_rows(database: Databas
     assert rows <= 4  # the ten minutes may end in between
 
 
-def test_a_part_that_is_lost_later_and_was_written_earlier_is_noticed(database: Database) -> None:
+def test_a_part_that_was_written_earlier_and_lost_later_is_noticed(database: Database) -> None:
     store(database, row(NodeEvent, name="1"))
     store(database, row(PodEnd, pod="p"))
     lose_newest(database, "pod_ends")

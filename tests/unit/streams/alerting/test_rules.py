@@ -67,7 +67,10 @@ def test_an_empty_file_changes_nothing(tmp_path: Path) -> None:
         ("alerts:\n  PodsEvicted:\n    fro: 1s\n", "line 3: alerts.PodsEvicted.fro: there is no such setting; there"),
         ("alerts:\n  PodsEvicted:\n    for: 10\n", "line 3: alerts.PodsEvicted.for: a duration is written as 30s, 5"),
         ("alerts:\n  PodsEvicted:\n    for: soon\n", "line 3: alerts.PodsEvicted.for: 'soon' is not a duration"),
-        ("alerts:\n  PodsEvicted:\n    for: -1s\n", "line 3: alerts.PodsEvicted.for: a duration is not negative"),
+        (
+            "alerts:\n  PodsEvicted:\n    for: -1s\n",
+            "line 3: alerts.PodsEvicted.for: a duration must not be negative",
+        ),
         (
             "alerts:\n\n  PodsEvicted:\n    severity: page\n",
             "line 4: alerts.PodsEvicted.severity: Input should be 'c",

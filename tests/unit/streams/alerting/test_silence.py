@@ -41,7 +41,7 @@ def ends(log: AlertLog) -> list[tuple[str, float]]:
     return [(each.reason, (each.ts - at(0)).total_seconds()) for each in log.emitted if each.status == "resolved"]
 
 
-def test_what_fires_without_data_ends_as_unknown_and_not_as_well() -> None:
+def test_a_firing_alert_without_data_ends_as_unknown_not_as_resolved() -> None:
     log = firing()
     assert log.record(clock(HOUR - 1)) == []
     assert log.record(clock(HOUR + 500)) == ["resolved EvictionThresholdNear"]
@@ -52,7 +52,7 @@ def test_what_fires_without_data_ends_as_unknown_and_not_as_well() -> None:
 
 
 @pytest.mark.parametrize("clocks", [(), (HOUR,), (HOUR + 700, 2 * HOUR)], ids=str)
-def test_what_holds_still_when_data_comes_back_is_an_episode_of_its_own(clocks: tuple[float, ...]) -> None:
+def test_an_alert_that_still_holds_when_data_returns_is_a_new_episode(clocks: tuple[float, ...]) -> None:
     """The cluster's time on the log changes nothing."""
     log = firing()
     for seconds in clocks:

@@ -55,7 +55,7 @@ def minutes(first: int, last: int) -> list[HeardRecord]:
     return [watch(60.0 * minute) for minute in range(first, last)]
 
 
-def test_an_agent_that_is_silent_for_two_minutes_is_a_row_and_an_alert_and_the_others_are_not() -> None:
+def test_only_an_agent_silent_for_two_minutes_gets_a_row_and_an_alert() -> None:
     log = ClusterLog()
     for minute in range(12):
         log(watch(60 * minute), agent(60 * minute + 5, "other"))
@@ -77,7 +77,7 @@ def test_an_agent_that_reports_again_has_not_stalled_any_more() -> None:
     assert log.alerts == [("firing", "StreamStalled", "n"), ("resolved", "StreamStalled", "n")]
 
 
-def test_a_clock_that_is_wrong_silences_nobody() -> None:
+def test_a_wrong_agent_clock_makes_no_agent_silent() -> None:
     log = ClusterLog()
     for minute in range(12):
         log(watch(60 * minute), agent(60 * minute - 86_400, "slow"), agent(60 * minute + 86_400, "fast"))

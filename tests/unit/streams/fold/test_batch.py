@@ -13,7 +13,7 @@ CHANGES = st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 1), st.intege
 
 
 @given(CHANGES)
-def test_of_fits_of_one_node_resource_and_time_the_last_is_landed(changes: list[tuple[str, int, int]]) -> None:
+def test_only_the_last_fit_of_a_node_resource_and_time_is_landed(changes: list[tuple[str, int, int]]) -> None:
     batch = Batch()
     last: dict[tuple[str, int], NodeFit] = {}
     for node, second, pods in changes:

@@ -61,7 +61,7 @@ def test_seen_is_a_set_that_outlives_the_process(steps: list[tuple[str, int, int
             model.add(step)
 
 
-def test_what_has_no_time_is_seen_once_too() -> None:
+def test_entries_without_a_time_are_also_seen_once() -> None:
     seen = Seen(Store())
     assert seen.add("c", None, 1)
     assert not seen.add("c", None, 1)
@@ -157,7 +157,7 @@ def test_the_bytes_of_a_log_do_not_depend_on_the_order_in_which_states_came() ->
     assert codec.encode(LogState(1, dict(one))) == codec.encode(LogState(1, dict(other)))
 
 
-def test_observations_are_hashable_by_what_they_are_not_where_they_lie() -> None:
+def test_an_observations_digest_ignores_its_position() -> None:
     twice = observed([node("12:00:00", "n"), node("12:00:00", "n")])
     assert digest(twice[0].observation) == digest(twice[1].observation)
     assert isinstance(twice[0].observation, Observation)

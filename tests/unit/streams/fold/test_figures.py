@@ -39,7 +39,7 @@ def found(*rows: object) -> Figures:
     return taken
 
 
-def test_room_is_above_each_threshold_and_seconds_are_there_where_it_approaches() -> None:
+def test_room_is_given_for_each_threshold_and_seconds_only_if_it_approaches() -> None:
     values = found(signal(soft_threshold=2000, soft_met=True, seconds_to_hard=90.0)).values()
     hard, soft = ("c", "n1", MEMORY, "hard"), ("c", "n1", MEMORY, "soft")
     assert values[ROOM] == {hard: 1000.0, soft: -500.0}
@@ -63,7 +63,7 @@ def test_a_node_that_is_silent_or_deleted_has_no_figures() -> None:
     assert (values[ROOM], values[NUMA_SKEW]) == ({}, {})
 
 
-def test_the_nearest_nodes_have_figures_where_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_with_too_many_nodes_only_the_nearest_have_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(figures, "MOST_NODES", 1)
     near, far = signal("near", available=600), signal("far")
     skews = [row(NumaSkew, scope="node", node=f"n{each}", skew_ratio=each / 10) for each in (1, 3, 2)]
@@ -90,7 +90,7 @@ def test_alerts_are_counted_while_they_fire() -> None:
     assert found(*firing, resolved).values()[FIRING] == {("c", "A", "warning"): 2.0}
 
 
-def test_what_went_to_another_worker_is_dropped_and_the_rest_is_kept() -> None:
+def test_figures_of_reassigned_partitions_are_dropped() -> None:
     taken = Figures()
     for node, at in (("gone", 0.0), ("here", 601.0)):
         taken.take(signal(node), at)
@@ -105,7 +105,7 @@ def test_what_went_to_another_worker_is_dropped_and_the_rest_is_kept() -> None:
     assert vars(active)["REPEAT_EVERY"] is REPEAT_EVERY
 
 
-def test_what_is_silent_is_forgotten_also_where_nobody_scrapes() -> None:
+def test_figures_of_silent_nodes_are_forgotten_even_without_scrapes() -> None:
     taken = Figures()
     for number in range(100):  # clusters that end, one in 5 minutes
         for each in (signal(cluster=f"c{number}"), row(NumaSkew, cluster=f"c{number}", scope="node", node="n1")):

@@ -91,7 +91,7 @@ def test_reducers_take_only_their_log_and_their_records() -> None:
     assert cluster.states.keys() == {"on_cluster"}
 
 
-def test_reducers_speak_in_their_order() -> None:
+def test_outputs_come_in_the_order_of_the_reducers() -> None:
     def speaker(name: str) -> Reducer[Count]:
         return reducer(name, step=lambda state, _: (state, (letter(name),)))
 
@@ -126,7 +126,7 @@ def test_a_refusal_among_the_outputs_keeps_the_new_state() -> None:
     assert log.states == {"count": Count(1)}
 
 
-def test_what_a_reducer_raises_twice_costs_it_the_record_and_not_its_state() -> None:
+def test_a_reducer_that_fails_twice_loses_the_record_but_not_its_state() -> None:
     def fail(state: Count, given_: SourceErrorRecord) -> tuple[Count, Sequence[Output]]:
         if given_.error == "poison":
             raise ZeroDivisionError(state)
@@ -144,7 +144,7 @@ def test_what_a_reducer_raises_twice_costs_it_the_record_and_not_its_state() -> 
     assert said(fold, log, record(2)) == ["e 2", "e 3"]
 
 
-def test_what_a_reducer_raises_once_costs_nothing() -> None:
+def test_a_single_failure_of_a_reducer_is_retried() -> None:
     tried: list[Count] = []
 
     def fail_once(state: Count, given_: SourceErrorRecord) -> tuple[Count, Sequence[Output]]:
@@ -157,7 +157,7 @@ def test_what_a_reducer_raises_once_costs_nothing() -> None:
     assert tried == [Count(), Count()]
 
 
-def test_a_record_that_follows_from_itself_without_end_is_rejected_and_its_log_goes_on() -> None:
+def test_an_endless_chain_of_records_is_rejected_and_the_log_continues() -> None:
     def echo(state: Count, given_: SourceErrorRecord) -> tuple[Count, Sequence[Output]]:
         return count(state, given_)[0], [given_] if given_.error == "echo" else []
 
@@ -185,7 +185,7 @@ def test_a_state_that_cannot_expire_stays_and_its_log_goes_on() -> None:
 
 
 @pytest.mark.parametrize("error", [MemoryError, OSError, KeyboardInterrupt, asyncio.CancelledError])
-def test_what_is_no_fault_of_the_record_ends_the_fold(error: type[BaseException]) -> None:
+def test_an_error_that_is_not_the_records_fault_ends_the_fold(error: type[BaseException]) -> None:
     def fail(_: Count, __: SourceErrorRecord) -> tuple[Count, Sequence[Output]]:
         raise error
 

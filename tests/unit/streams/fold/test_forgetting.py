@@ -77,7 +77,7 @@ class Cluster:
         return self.logs[LogKey("c", node)].states
 
 
-def test_the_log_of_a_deleted_node_is_given_up_when_its_hours_are_over_and_begins_anew() -> None:
+def test_a_deleted_nodes_log_is_forgotten_after_six_hours_and_starts_fresh() -> None:
     cluster = Cluster()
     cluster.node(T0, "ADDED")
     cluster.seen(T0)
@@ -92,7 +92,7 @@ def test_the_log_of_a_deleted_node_is_given_up_when_its_hours_are_over_and_begin
     assert cluster.states() == {"count": Count(1)}
 
 
-def test_a_node_that_is_back_in_time_keeps_its_log() -> None:
+def test_a_node_that_returns_in_time_keeps_its_log() -> None:
     cluster = Cluster()
     cluster.seen(T0)
     cluster.node(T0, "DELETED")
@@ -112,7 +112,7 @@ def test_a_node_that_exists_and_is_silent_keeps_its_log() -> None:
 
 @pytest.mark.parametrize("arrives", [True, False], ids=["the order arrives", "or not"])
 @pytest.mark.parametrize(("silence", "seen"), [(FORGOTTEN_AFTER, 1), (FORGOTTEN_AFTER - MINUTE, 2)])
-def test_whether_a_log_begins_anew_depends_on_its_own_silence_alone(
+def test_only_a_logs_own_silence_decides_whether_it_starts_fresh(
     silence: timedelta, seen: int, arrives: bool
 ) -> None:
     """The order can come late, as in a backlog: rows are the same on every runtime."""
@@ -125,7 +125,7 @@ def test_whether_a_log_begins_anew_depends_on_its_own_silence_alone(
     assert cluster.states() == {"count": Count(seen)}
 
 
-def test_a_log_of_no_known_node_that_was_seen_lately_has_its_turn_later() -> None:
+def test_a_recently_seen_log_without_a_known_node_is_forgotten_later() -> None:
     cluster = Cluster()
     cluster.seen(T0)
     cluster.seen(T0 + 10 * MINUTE)
@@ -137,7 +137,7 @@ def test_a_log_of_no_known_node_that_was_seen_lately_has_its_turn_later() -> Non
     assert cluster.states() == {}
 
 
-def test_a_log_that_registers_after_its_hours_is_given_up_at_once() -> None:
+def test_a_log_that_registers_too_late_is_forgotten_at_once() -> None:
     """Its cluster's log can be ahead of it."""
     cluster = Cluster()
     cluster.until(T0 + FORGOTTEN_AFTER)
@@ -152,7 +152,7 @@ def last_words(state: Count, record: Record) -> tuple[Count, Sequence[Output]]:
 
 
 @pytest.mark.parametrize("arrives", [True, False], ids=["the order arrives", "or not"])
-def test_what_a_log_concludes_at_last_is_of_the_time_when_its_hours_were_over(arrives: bool) -> None:
+def test_a_forgotten_logs_last_findings_have_the_time_when_it_expired(arrives: bool) -> None:
     cluster = Cluster(Reducer("count", 1, "node", (SourceErrorRecord, ForgetRecord), Count, last_words))
     cluster.seen(T0)
     if arrives:
@@ -161,7 +161,7 @@ def test_what_a_log_concludes_at_last_is_of_the_time_when_its_hours_were_over(ar
     assert [each.ts for each in cluster.outputs] == [T0 + FORGOTTEN_AFTER, T0 + 2 * FORGOTTEN_AFTER][: 1 + arrives]
 
 
-def test_a_reducer_that_has_something_left_to_do_has_another_turn_and_the_others_give_up() -> None:
+def test_a_reducer_with_work_left_keeps_its_state_and_the_others_forget() -> None:
     left = Reducer("left", 1, "node", (SourceErrorRecord, ForgetRecord), Count, last_words)
     cluster = Cluster(COUNT, left)
     cluster.seen(T0)
@@ -171,7 +171,7 @@ def test_a_reducer_that_has_something_left_to_do_has_another_turn_and_the_others
     assert cluster.states() == {}
 
 
-def test_the_same_order_to_forget_twice_is_one() -> None:
+def test_a_repeated_order_to_forget_changes_nothing() -> None:
     """A worker that died after it emitted emits again."""
     cluster = Cluster()
     cluster.seen(T0)
@@ -181,12 +181,12 @@ def test_the_same_order_to_forget_twice_is_one() -> None:
     assert cluster.emitted == [LogBeganRecord(ts=T0, cluster="c", target="n")]
 
 
-def test_no_log_registers_where_nobody_forgets() -> None:
+def test_no_log_registers_in_a_runtime_that_does_not_forget() -> None:
     record = SourceErrorRecord(ts=T0, cluster="c", node="n", resource="r", error="e")
     assert all(isinstance(each, DeadLetter) for each in Fold([COUNT]).step(LogState(), record))
 
 
-def test_the_time_of_an_agent_forgets_nothing() -> None:
+def test_an_agents_time_forgets_nothing() -> None:
     cluster = Cluster()
     cluster.node(T0, "ADDED")
     cluster.seen(T0)
@@ -213,7 +213,7 @@ def test_a_list_deletes_a_node_whose_own_log_missed_the_deletion(on_its_way: boo
     assert alive == [("u", False), ("u", True), *([("w", False)] if on_its_way else [])]
 
 
-def test_a_list_ends_a_node_that_took_the_place_of_another_and_that_only_its_own_log_knows() -> None:
+def test_a_list_deletes_a_replacement_node_that_only_its_own_log_knows() -> None:
     """A watcher died between the two messages of the new node, whose predecessor's end nobody saw. Each list showed
     the predecessor's place alone, so the node stayed for ever.
     """
@@ -226,7 +226,7 @@ def test_a_list_ends_a_node_that_took_the_place_of_another_and_that_only_its_own
     assert alive == [("u", False), ("w", False), ("w", True)]
 
 
-def test_lists_without_a_deleted_node_keep_its_log_no_longer() -> None:
+def test_lists_without_a_deleted_node_do_not_delay_its_forgetting() -> None:
     """A list each five hours has no pods of it, and its log is told so."""
     cluster = Cluster(pod_bindings.REDUCER, nodes.REDUCER)
     cluster.node(T0, "ADDED")
@@ -240,7 +240,7 @@ def test_lists_without_a_deleted_node_keep_its_log_no_longer() -> None:
         assert bool(cluster.states()) == (hours < 6)
 
 
-def test_a_pod_that_nobody_saw_go_is_deleted_when_its_node_is_forgotten() -> None:
+def test_a_pod_deleted_unseen_is_deleted_when_its_node_is_forgotten() -> None:
     cluster = Cluster(pod_bindings.REDUCER)
     cluster.node(T0, "ADDED")
     pod = Pod(PodMetadata("p", "ns", "uid"), PodSpec("n"), PodStatus("Running"))

@@ -143,7 +143,7 @@ def test_a_bound_pod_stays_bound_when_a_resumed_watcher_repeats_both_versions(
     _check_rows(world)
 
 
-def test_pods_of_a_node_that_nobody_saw_are_gone_with_the_next_list() -> None:
+def test_pods_of_an_unseen_node_are_deleted_by_the_next_list() -> None:
     """Two lists of pods: the node of one came and went, or was not listed yet, and then nobody looked."""
     world = World(random.Random(1))  # noqa: S311  # a test that can be repeated
     world.pods = {"a": ("a-1", "b")}
@@ -175,7 +175,7 @@ def test_a_second_list_of_the_same_changes_nothing(chance: random.Random) -> Non
 
 @settings(max_examples=EXAMPLES // 20)
 @given(chance=st.randoms(use_true_random=True))
-def test_no_node_is_taken_for_lost_because_it_went_unseen(chance: random.Random) -> None:
+def test_a_node_deleted_unseen_does_not_count_as_lost(chance: random.Random) -> None:
     """A scheduler counts the 3 nodes that are left; the log knew 4 before the watcher was restarted."""
     world = World(chance)
     world.nodes = {name: f"{name}-1" for name in (*NAMES, "scaled-down")}
@@ -198,7 +198,7 @@ def test_no_node_is_taken_for_lost_because_it_went_unseen(chance: random.Random)
 
 
 @pytest.mark.parametrize("count", [0, 1, KEYS_OF_A_PAGE, KEYS_OF_A_PAGE + 1, 50_000])
-def test_an_inventory_in_parts_finds_the_same_gone_and_no_part_is_large(count: int) -> None:
+def test_a_paged_inventory_finds_the_same_deletions_in_small_pages(count: int) -> None:
     there = {f"uid-{number:06}" for number in range(0, 2 * count, 2)}
     known = {f"uid-{number:06}" for number in range(2 * count + 2)}
     found = list(inventories(NODES, {"": there}))
@@ -209,7 +209,7 @@ def test_an_inventory_in_parts_finds_the_same_gone_and_no_part_is_large(count: i
     assert gone == sorted(known - there)
 
 
-def test_what_is_there_but_cannot_be_read_is_gone_nowhere() -> None:
+def test_an_existing_unreadable_object_is_deleted_nowhere() -> None:
     """An object of another shape: which log it is on is not known, so that no log may miss it."""
     found = [
         (part.node, msgspec.json.decode(part.object)) for part in inventories(PODS, {"a": ["u-1"], None: ["u-9"]})

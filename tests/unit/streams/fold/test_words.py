@@ -35,7 +35,7 @@ def test_inodes_are_counted() -> None:
     assert evicted(available=9, threshold=10) == f"{low} No rank could be predicted."
 
 
-def test_what_a_minimum_reclaim_evicts_for_is_not_called_below_the_threshold() -> None:
+def test_an_eviction_for_minimum_reclaim_is_not_called_below_the_threshold() -> None:
     found = evicted(resource="memory", available=11 * GIB, threshold=10 * GIB)
     assert "low on memory, 11.0 GiB available, not below the 10.0 GiB threshold. " in found
     assert "low on inodes, 11 available, not below the threshold of 10. " in evicted(available=11, threshold=10)

@@ -28,14 +28,14 @@ def message(offset: int, value: bytes = encode_record(RECORD), headers: Headers 
     return Message("x.cluster", 0, offset, T0_MS + offset, b"c", value, headers)
 
 
-def test_what_the_state_has_not_seen_is_taken() -> None:
+def test_messages_new_to_the_state_are_accepted() -> None:
     decision = accept(EMPTY, message(0))
     assert isinstance(decision, Take)
     assert decision.record == RECORD
     assert (decision.folded.offset, decision.folded.newest_ms) == (0, T0_MS)
 
 
-def test_what_the_state_has_seen_is_skipped_and_nothing_changes() -> None:
+def test_messages_known_to_the_state_are_skipped_without_effect() -> None:
     folded = accept(EMPTY, message(7)).folded
     assert accept(folded, message(7)) == Skip(folded)
     assert accept(folded, message(3)) == Skip(folded)
@@ -43,7 +43,7 @@ def test_what_the_state_has_seen_is_skipped_and_nothing_changes() -> None:
 
 
 @pytest.mark.parametrize("value", [b"", b"{", b'{"kind":"nonesuch"}', b"\xff\xfe", b"[" * 100_000])
-def test_what_is_no_record_is_buried_with_where_it_came_from_and_is_not_met_again(value: bytes) -> None:
+def test_a_message_that_is_not_a_record_is_dead_lettered_once_with_its_position(value: bytes) -> None:
     decision = accept(EMPTY, message(4, value))
     assert isinstance(decision, NotARecord)
     letter = decision.letter
@@ -54,7 +54,7 @@ def test_what_is_no_record_is_buried_with_where_it_came_from_and_is_not_met_agai
     assert accept(decision.folded, message(4, value)) == Skip(decision.folded)
 
 
-def test_what_a_publisher_sent_again_is_skipped_and_its_offset_is_seen() -> None:
+def test_a_repeat_by_a_publisher_is_skipped_and_advances_the_offset() -> None:
     headers = [(SENT, Sent("p", 1).header())]
     folded = accept(EMPTY, message(0, headers=headers)).folded
     again = accept(folded, message(1, headers=headers))
@@ -63,7 +63,7 @@ def test_what_a_publisher_sent_again_is_skipped_and_its_offset_is_seen() -> None
     assert isinstance(accept(folded, message(1, headers=[(SENT, Sent("p", 2).header())])), Take)
 
 
-def test_what_another_log_emitted_again_is_skipped() -> None:
+def test_a_record_that_another_log_emits_again_is_skipped() -> None:
     known = EMPTY._replace(emitted={"c/n": (5, 1)})
     for emission, kind in (
         (Emission("c/n", 5, 1), Skip),
@@ -77,14 +77,14 @@ def test_what_another_log_emitted_again_is_skipped() -> None:
             assert decision.emission == emission
 
 
-def test_headers_of_someone_else_are_none_of_ours() -> None:
+def test_headers_of_other_programs_are_ignored() -> None:
     decision = accept(EMPTY, message(0, headers=[(SENT, b"x"), (ORIGIN, b"\xff"), ("kind", b"node")]))
     assert isinstance(decision, Take)
     assert decision.emission is None
 
 
 @given(st.lists(st.tuples(st.integers(0, 20), st.integers(1, 20)), max_size=30))
-def test_a_state_that_is_given_is_never_changed(sent: list[tuple[int, int]]) -> None:
+def test_the_given_state_is_never_mutated(sent: list[tuple[int, int]]) -> None:
     emitted = {"c/n": (5, 1)}
     folded = EMPTY._replace(emitted=emitted)
     for offset, number in sent:

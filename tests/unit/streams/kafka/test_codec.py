@@ -27,7 +27,7 @@ def test_a_message_is_new_if_and_only_if_it_did_not_arrive_before(messages: list
             arrived.add((publisher, number))
 
 
-def test_of_too_many_gaps_the_oldest_counts_as_arrived() -> None:
+def test_beyond_the_limit_the_oldest_gap_counts_as_arrived() -> None:
     folded = EMPTY
     for number in range(1, 2 * RANGES + 2, 2):
         folded = folded.after(Sent("p", number))
@@ -36,7 +36,7 @@ def test_of_too_many_gaps_the_oldest_counts_as_arrived() -> None:
     assert len(folded.sent["p"]) == RANGES
 
 
-def test_the_publishers_that_sent_last_are_remembered() -> None:
+def test_only_the_most_recent_publishers_are_remembered() -> None:
     folded = EMPTY.after(Sent("kept", 1))
     for number in range(PUBLISHERS - 1):
         folded = folded.after(Sent(f"other {number}", 1))
@@ -65,12 +65,12 @@ def test_a_state_reads_back_with_all_that_reports_what_was_folded() -> None:
 
 
 @pytest.mark.parametrize("header", [b"", b"1 2", b"a b c", b"1.0 2 c", b"\xff \xff \xff"])
-def test_another_header_is_no_emission(header: bytes) -> None:
+def test_a_foreign_header_is_not_an_emission(header: bytes) -> None:
     with pytest.raises(ValueError, match=r".*"):
         Emission.parse(header)
 
 
-def test_what_was_emitted_is_known_by_its_log_its_offset_and_its_number() -> None:
+def test_an_emission_is_identified_by_log_offset_and_number() -> None:
     folded = Folded(0, LogState(), {"c/n": (5, 1)})
     assert folded.has(Emission("c/n", 5, 1))
     assert folded.has(Emission("c/n", 5, 0))

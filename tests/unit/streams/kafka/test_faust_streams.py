@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from paths import FLOORS, ROOT
+from paths import LAYERS, ROOT
 
 WRAPPER = ROOT / "streams" / "kafka" / "agent.py"
 LOSING = {"take", "take_with_timestamp", "events", "noack", "noack_take", "through", "group_by"}
@@ -42,12 +42,12 @@ def _name(expression: ast.expr) -> str:
         "x = [value async for value in stream]",
     ],
 )
-def test_each_losing_way_is_found(text: str) -> None:
+def test_each_way_to_lose_messages_is_detected(text: str) -> None:
     assert list(ways_of_taking(ast.parse(f"async def f():\n {text}")))
 
 
-def test_no_module_takes_from_a_stream_but_the_wrapper() -> None:
-    files = [file for floor in FLOORS for file in sorted((ROOT / floor).rglob("*.py"))]
+def test_only_the_agent_module_reads_from_a_stream() -> None:
+    files = [file for layer in LAYERS for file in sorted((ROOT / layer).rglob("*.py"))]
     texts = {file: text for file in files if "stream" in (text := file.read_text("utf-8"))}
     found = {file: list(ways_of_taking(ast.parse(text))) for file, text in texts.items()}
     assert {file: ways for file, ways in found.items() if ways} == {WRAPPER: ["events"]}

@@ -26,7 +26,7 @@ def empty() -> Folded:
 
 
 @given(st.lists(st.integers(1, 100), min_size=1, max_size=12), st.data())
-def test_what_is_delivered_again_is_folded_once_however_its_producers_clocks_go(
+def test_redelivered_messages_are_folded_once_whatever_their_producers_clocks(
     times: list[int], data: st.DataObject
 ) -> None:
     sent = list(enumerate(times))
@@ -41,9 +41,7 @@ def test_what_is_delivered_again_is_folded_once_however_its_producers_clocks_go(
 
 
 @given(st.integers(1, 8), st.integers(1, 12), st.integers(0, 3))
-def test_all_of_a_topic_that_was_made_anew_is_folded_and_repeats_of_it_are_not(
-    before: int, after: int, first: int
-) -> None:
+def test_a_recreated_topic_is_folded_whole_and_its_repeats_are_not(before: int, after: int, first: int) -> None:
     folded, _ = fold(empty(), [(offset, 10 + offset) for offset in range(before)])
     sent = [(offset, 100 + offset) for offset in range(first, first + after)]
     folded, taken = fold(folded, sent)
@@ -51,7 +49,7 @@ def test_all_of_a_topic_that_was_made_anew_is_folded_and_repeats_of_it_are_not(
     assert fold(folded, sent)[1] == []
 
 
-def test_offsets_go_on_growing_so_that_what_a_log_emits_is_distinguished() -> None:
+def test_a_logs_offsets_keep_growing_so_that_its_emissions_differ() -> None:
     folded, _ = fold(empty(), [(0, 1), (1, 2), (2, 3)])
     folded, _ = fold(folded, [(0, 50)])
     assert folded.offset == 3

@@ -12,12 +12,12 @@ SESSION_SECONDS = 20.0
 pytestmark = pytest.mark.asyncio
 
 
-async def test_before_the_first_answer_nothing_is_sent() -> None:
+async def test_nothing_is_sent_before_the_first_membership_answer() -> None:
     """A worker can be paused as soon as it has partitions."""
     assert await _waits(Membership(SESSION_SECONDS, FakeClock().clock))
 
 
-async def test_an_answer_holds_for_less_than_a_session_from_when_it_was_asked_for() -> None:
+async def test_a_membership_answer_is_valid_for_less_than_a_session_after_its_request() -> None:
     fake = FakeClock()
     membership = Membership(SESSION_SECONDS, fake.clock)
     asked_at = fake.clock.instant()
@@ -30,7 +30,7 @@ async def test_an_answer_holds_for_less_than_a_session_from_when_it_was_asked_fo
     assert await _waits(membership)
 
 
-async def test_what_is_in_doubt_waits_for_the_next_answer() -> None:
+async def test_an_unsure_member_waits_for_the_next_answer() -> None:
     fake = FakeClock()
     membership = Membership(SESSION_SECONDS, fake.clock)
     membership.confirm(fake.clock.instant())
@@ -42,7 +42,7 @@ async def test_what_is_in_doubt_waits_for_the_next_answer() -> None:
     await waiting
 
 
-async def test_a_machine_that_was_suspended_is_in_doubt_though_its_monotonic_clock_stood_still() -> None:
+async def test_membership_is_in_doubt_after_a_suspension_that_stops_the_monotonic_clock() -> None:
     fake, suspended = FakeClock(), timedelta()
     membership = Membership(SESSION_SECONDS, fake.clock._replace(now=lambda: fake.now() + suspended))
     membership.confirm(membership._clock.instant())
@@ -50,7 +50,7 @@ async def test_a_machine_that_was_suspended_is_in_doubt_though_its_monotonic_clo
     assert await _waits(membership)
 
 
-async def test_who_was_expelled_sends_nothing_and_ends_also_where_it_has_joined_again() -> None:
+async def test_an_expelled_worker_sends_nothing_and_ends_even_if_it_rejoined() -> None:
     fake = FakeClock()
     membership = Membership(SESSION_SECONDS, fake.clock)
     membership.end()

@@ -179,7 +179,7 @@ class Kafka:
 
 
 @pytest.mark.asyncio
-async def test_a_log_that_does_not_change_is_kept_as_it_is_stored_and_read_when_it_is_needed() -> None:
+async def test_an_unchanged_log_is_kept_encoded_and_decoded_when_needed() -> None:
     """A worker grew with every cluster that had ever been: a decoded state takes ten times the memory."""
     time, changelog = FakeClock(), Changelog()
     logs = LogStates(REDUCERS, changelog, "changelog", cast("Publisher", Kafka()), clock=time.clock)

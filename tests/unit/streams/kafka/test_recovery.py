@@ -99,7 +99,7 @@ async def test_a_stream_is_read_from_where_the_states_and_the_topic_allow(
     assert await consumer.seek_to_committed() == {NODES: 100, CHANGELOG: 7}
 
 
-async def test_what_empties_a_full_queue_does_not_resume_a_partition_that_is_paused(
+async def test_draining_a_full_queue_does_not_resume_a_paused_partition(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A rebalance pauses it, and it has to be still until the states are there."""
@@ -116,16 +116,16 @@ async def test_what_empties_a_full_queue_does_not_resume_a_partition_that_is_pau
     assert consumer._get_active_partitions() == {NODES}
 
 
-async def test_what_faust_passed_over_is_not_committed() -> None:
+async def test_messages_that_faust_skipped_are_not_committed() -> None:
     consumer: Any = worker()._app.consumer
-    with pytest.raises(MessagesLost, match=r"x\.nodes:0@9 came where 5 was next"):
+    with pytest.raises(MessagesLost, match=r"x\.nodes:0@9 arrived, but 5 was next"):
         await consumer._add_gap(NODES, 5, 9)
 
 
 @pytest.mark.parametrize(
     ("is_stopped", "what"), [(False, "answer in time"), (True, "take the last states within 20 s")]
 )
-async def test_what_does_not_end_in_time_ends_the_worker_with_a_sentence(
+async def test_an_agent_that_does_not_end_in_time_ends_the_worker_with_a_message(
     is_stopped: bool, what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It ended with status 0, as if nobody had to start it again."""
@@ -137,7 +137,7 @@ async def test_what_does_not_end_in_time_ends_the_worker_with_a_sentence(
     monkeypatch.setattr(found, "_run", late)
     if is_stopped:
         stop.set()
-    with pytest.raises(KafkaUnusable, match=f"Kafka did not {what}: what is not acknowledged is folded again"):
+    with pytest.raises(KafkaUnusable, match=f"Kafka did not {what}: unacknowledged messages are folded again"):
         await found.run(stop)
 
 
@@ -197,7 +197,7 @@ class Fetching:
         return True
 
 
-async def test_what_a_leader_gives_is_compared_with_what_came_from_the_one_before(
+async def test_a_new_leaders_log_is_compared_with_the_previous_leaders(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     fetching = Fetching(monkeypatch)
@@ -223,7 +223,7 @@ async def test_what_a_leader_gives_is_compared_with_what_came_from_the_one_befor
         pytest.param("leader 1", (0, 1), {(1, 10)}, 0, 5, id="the new log is shorter and is read from its beginning"),
     ],
 )
-async def test_a_log_that_is_another_now_is_read_from_its_beginning_by_the_next_worker(
+async def test_a_replaced_log_is_read_from_its_beginning_by_the_next_worker(
     monkeypatch: pytest.MonkeyPatch,
     connection: str,
     offsets: tuple[int, ...],
@@ -235,14 +235,14 @@ async def test_a_log_that_is_another_now_is_read_from_its_beginning_by_the_next_
     fetching = Fetching(monkeypatch)
     await fetching(3, 4)
     fetching.connection, fetching.has = connection, has
-    with pytest.raises(MessagesLost, match="is another message than before"):
+    with pytest.raises(MessagesLost, match="was replaced by another message"):
         await fetching(*offsets)
     assert fetching.reported == [(first, end)]
     assert fetching.committed == [{NODES: 0}]
     assert fetching._consumer._committed_offset[NODES] > 2**62, "Faust commits nothing more when it ends"
 
 
-async def test_of_all_logs_those_are_given_up_that_are_another_or_cannot_be_compared(
+async def test_only_logs_that_are_replaced_or_cannot_be_compared_are_given_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The worker ends at the first that it sees, and the next one has nothing to compare."""

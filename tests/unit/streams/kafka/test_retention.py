@@ -30,12 +30,12 @@ def unread(**values: Any) -> Unread:
     return Unread(**{"topic": "t", "partition": 3, **given, **values})
 
 
-def test_what_is_read_before_it_is_old_is_not_near() -> None:
+def test_messages_read_in_time_are_not_near_deletion() -> None:
     assert not unread().is_near
     assert not unread(first=150).is_near
 
 
-def test_an_old_message_that_is_not_read_is_near_and_the_words_have_how_many() -> None:
+def test_an_old_unread_message_is_near_deletion_and_the_error_has_the_count() -> None:
     near = unread(first=149)
     assert near.is_near
     assert near.resource == "kafka t/3"
@@ -43,11 +43,11 @@ def test_an_old_message_that_is_not_read_is_near_and_the_words_have_how_many() -
     assert "retention.ms, 168 h" in near.error
 
 
-def test_where_all_is_read_nothing_is_near_however_old_it_is() -> None:
+def test_without_unread_messages_nothing_is_near_deletion() -> None:
     assert not unread(first=200, recent=200).is_near
 
 
-def test_a_topic_that_keeps_for_ever_deletes_nothing() -> None:
+def test_a_topic_with_unlimited_retention_deletes_nothing() -> None:
     assert not unread(first=100, recent=200, limits=Limits(-1)).is_near
 
 
@@ -56,7 +56,9 @@ def test_a_topic_that_keeps_for_ever_deletes_nothing() -> None:
     [(124, 100, True), (125, 100, False), (0, 0, False)],
     ids=["oldest quarter", "behind it", "nothing was deleted yet"],
 )
-def test_by_size_the_oldest_quarter_is_near_once_kafka_deletes(first: int, earliest: int, near: bool) -> None:
+def test_with_a_size_limit_the_oldest_quarter_is_near_once_kafka_deletes(
+    first: int, earliest: int, near: bool
+) -> None:
     limited = unread(first=first, earliest=earliest, recent=first, limits=Limits(-1, 1 << 30))
     assert limited.is_near == near
     assert "retention.bytes" in limited.error
@@ -122,7 +124,7 @@ BY_SIZE = Limits(-1, 24 * 3600 * 10)
 
 @pytest.mark.parametrize("limits", [DAY, BY_SIZE], ids=["by time", "by size"])
 @pytest.mark.parametrize("read", [0.0, 5.0], ids=["nothing is read", "half is read"])
-def test_a_lag_that_will_outrun_the_retention_is_reported_a_day_before(
+def test_a_lag_that_retention_will_overtake_is_reported_a_day_ahead(
     limits: Limits, read: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Age alone reported it a quarter of the retention before, if at all."""
@@ -138,12 +140,14 @@ def test_a_lag_that_will_outrun_the_retention_is_reported_a_day_before(
 
 
 @pytest.mark.parametrize("limits", [DAY, BY_SIZE, Limits(HOUR_MS)], ids=["by time", "by size", "an hour"])
-def test_what_keeps_up_or_catches_up_is_not_reported(limits: Limits, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reader_that_keeps_up_or_catches_up_is_not_reported(
+    limits: Limits, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert asyncio.run(reports(Flow(limits), 3, monkeypatch)) == []
     assert asyncio.run(reports(Flow(limits, read=10.1, hours_behind=0.5), 3, monkeypatch)) == []
 
 
-def test_a_pace_is_that_of_ten_minutes_and_begins_anew_with_a_topic_made_anew(
+def test_the_pace_covers_ten_minutes_and_restarts_with_a_recreated_topic(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     flow = Flow(DAY, read=0.0, hours_behind=6)

@@ -44,7 +44,7 @@ def test_where_a_partition_is_read_from(
 
 
 @given(st.integers(1, 99), st.none() | st.integers(0, 99), st.integers(0, 99))
-def test_every_message_is_covered_or_read_or_mentioned(committed: int, covered: int | None, earliest: int) -> None:
+def test_every_message_is_covered_read_or_reported(committed: int, covered: int | None, earliest: int) -> None:
     found = start("x.nodes", 0, committed, covered, earliest, 99)
     seen = covered or committed
     told = {offset for gap in found.gaps if gap.kind == "lost" for offset in range(gap.first, gap.end)}
@@ -53,13 +53,13 @@ def test_every_message_is_covered_or_read_or_mentioned(committed: int, covered: 
 
 
 @pytest.mark.parametrize("covered", [90, 100, 110, None])
-def test_a_topic_that_ends_before_what_was_read_is_read_from_its_beginning(covered: int | None) -> None:
+def test_a_topic_that_ends_before_the_last_read_offset_is_read_from_its_beginning(covered: int | None) -> None:
     """It was cut back or made anew; logs know by the times which messages they have."""
     assert start("x.nodes", 3, 100, covered, 5, 80) == Start(5, (Gap("replaced", "x.nodes", 3, 80, 100),))
     assert start("x.nodes", 3, 100, covered, 5, 100).offset >= 90
 
 
-def test_gaps_without_end_are_kept_in_a_bounded_number(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_last_gaps_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gaps_module, "MOST_REPORTED", 3)
     monkeypatch.setattr(gaps_module, "SHOWN_SECONDS", 0.0)  # nobody asks whether it is ready
     found = Gaps()
@@ -70,7 +70,7 @@ def test_gaps_without_end_are_kept_in_a_bounded_number(monkeypatch: pytest.Monke
     assert (len(found._reported), len(found._shown)) == (3, 1)
 
 
-def test_a_gap_that_is_found_again_and_again_is_reported_once_whatever_is_found_between(
+def test_a_gap_that_is_found_repeatedly_is_reported_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A partition has no messages behind its gap, and another stays behind retention."""
@@ -82,14 +82,14 @@ def test_a_gap_that_is_found_again_and_again_is_reported_once_whatever_is_found_
     assert found.counts == {("leadsman.cluster", "unfolded"): 4, ("leadsman.nodes", "lost"): 10}
 
 
-def test_a_gap_is_reported_with_its_size_and_place() -> None:
+def test_a_gap_is_reported_with_its_size_and_position() -> None:
     gap = Start(9, (Gap("lost", "x.nodes", 3, 5, 9),)).gaps[0]
     assert gap.resource == "kafka x.nodes/3"
     assert gap.error.startswith("gap: 4 messages, offsets 5 to 8: ")
 
 
 @pytest.mark.asyncio
-async def test_where_nothing_is_committed_any_more_what_is_missing_is_reported_all_the_same() -> None:
+async def test_missing_messages_are_reported_even_without_a_commit() -> None:
     """Kafka forgets what a group committed a week after its last worker, when it deletes what that did not read."""
     takeovers = Takeovers()
     changelog = takeovers.changelogs["x.nodes"] = Changelog()

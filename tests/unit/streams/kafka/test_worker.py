@@ -119,14 +119,14 @@ def a_minute_later(offset: int) -> Message:
     return message(offset, value=encode_record(record))
 
 
-async def test_a_message_that_comes_again_is_folded_once_also_by_the_next_worker() -> None:
+async def test_a_repeated_message_is_folded_once_even_by_the_next_worker() -> None:
     kafka = Kafka()
     await fold(kafka.folder(), message(0), message(1))
     await fold(kafka.folder(), message(0), message(1), message(2))
     assert kafka.seen() == 3
 
 
-async def test_a_batch_whose_partitions_went_away_stores_no_state() -> None:
+async def test_a_batch_whose_partitions_were_revoked_stores_no_state() -> None:
     kafka = Kafka()
     assert not await fold(kafka.folder(), message(0), ownership=OURS._replace(is_ours=lambda: False))
     assert kafka.recovered().get(b"c") is None
@@ -134,7 +134,7 @@ async def test_a_batch_whose_partitions_went_away_stores_no_state() -> None:
     assert kafka.seen() == 1
 
 
-async def test_a_log_that_no_reducer_has_a_state_of_is_forgotten_and_begins_anew() -> None:
+async def test_a_log_without_any_reducer_state_is_forgotten_and_starts_fresh() -> None:
     kafka = Kafka()
     folder = kafka.folder()
     await fold(folder, message(0), message(1, "over"))
@@ -155,7 +155,7 @@ async def test_an_empty_log_that_goes_on_is_not_forgotten() -> None:
     assert kafka.seen() == 1
 
 
-async def test_a_batch_in_which_all_was_known_writes_no_state() -> None:
+async def test_a_batch_of_known_messages_writes_no_state() -> None:
     kafka = Kafka()
     folder = kafka.folder()
     await fold(folder, message(0))
@@ -205,7 +205,7 @@ async def test_a_state_that_is_not_written_yet_is_folded_on_and_can_be_abandoned
         (message(4, value=message(4, error="bad").value[:-1] + b',"later":1}'), "c", "wrong_value"),
     ],
 )
-async def test_what_cannot_be_used_is_published_before_the_state_that_knows_it(
+async def test_dead_letters_are_published_before_the_state_that_covers_them(
     bad: Message, cluster: str, error_type: str
 ) -> None:
     kafka = Kafka()
@@ -220,7 +220,7 @@ async def test_what_cannot_be_used_is_published_before_the_state_that_knows_it(
     assert kafka.seen() == 1
 
 
-async def test_a_flood_of_what_is_no_record_is_sampled_and_reported_and_the_log_goes_on() -> None:
+async def test_a_flood_of_non_records_is_sampled_and_reported_and_the_log_continues() -> None:
     more = 2 * SAMPLED
     flood = [message(offset, value=b"") for offset in range(MAX_DEAD_LETTERS_IN_A_ROW + more)]
     kafka = Kafka()
@@ -237,7 +237,7 @@ async def test_a_flood_of_what_is_no_record_is_sampled_and_reported_and_the_log_
     assert kafka.seen() == 1
 
 
-async def test_what_a_reducer_fails_on_is_a_dead_letter_and_is_acknowledged_with_what_follows() -> None:
+async def test_a_record_that_a_reducer_fails_on_is_dead_lettered_and_acknowledged() -> None:
     stream, kafka = Stream(message(0), message(1, "defect"), message(2)), Kafka()
     folder = kafka.folder()
     with structlog.testing.capture_logs() as logs:
@@ -253,7 +253,7 @@ async def test_what_a_reducer_fails_on_is_a_dead_letter_and_is_acknowledged_with
     ]
 
 
-async def test_what_fails_on_the_record_of_a_dead_letter_makes_no_other_record_of_one() -> None:
+async def test_a_failure_on_a_dead_letters_record_creates_no_other_record() -> None:
     failing: list[AnyReducer] = [Reducer("frail", 1, "cluster", (DeadLetterRecord,), Count, step)]
     kafka = Kafka()
     publisher: Any = kafka
@@ -271,7 +271,7 @@ async def test_a_record_that_an_operator_skips_is_a_dead_letter() -> None:
     assert kafka.seen() == 2
 
 
-async def test_the_log_names_the_argument_that_skips_what_a_reducer_fails_on() -> None:
+async def test_the_log_names_the_argument_that_skips_a_failing_record() -> None:
     with structlog.testing.capture_logs() as logs, pytest.raises(MemoryError):
         await fold(Kafka().folder(), message(0), message(1, "large"))
     assert [each["skip"] for each in logs] == ["leadsman work --skip x.cluster:0@1"]
@@ -328,7 +328,7 @@ async def _run(agent: FaustAgent, stream: Stream) -> None:
         await asyncio.gather(running, return_exceptions=True)
 
 
-async def test_what_is_folded_is_acknowledged_in_its_order_and_not_by_faust() -> None:
+async def test_folded_messages_are_acknowledged_in_order_and_not_by_faust() -> None:
     stream, kafka = Stream(message(0), message(1), message(2)), Kafka()
     agent = FaustAgent(kafka.folder(), lambda: GENERATION, 0.01, state_seconds=0.01, is_hole=never)
     await _run(agent, stream)
@@ -337,7 +337,7 @@ async def test_what_is_folded_is_acknowledged_in_its_order_and_not_by_faust() ->
     assert (agent.folded, agent.newest_ms, agent.next_offsets) == (3, 1002, {0: 3})
 
 
-async def test_what_is_folded_is_acknowledged_only_when_its_states_are_written() -> None:
+async def test_messages_are_acknowledged_only_once_their_states_are_written() -> None:
     stream, kafka = Stream(message(0), message(1)), Kafka()
     agent = FaustAgent(kafka.folder(), lambda: GENERATION, 0.01, state_seconds=600, is_hole=never)
     running = asyncio.ensure_future(agent.run(stream))
@@ -350,7 +350,7 @@ async def test_what_is_folded_is_acknowledged_only_when_its_states_are_written()
     assert kafka.seen() == 2
 
 
-async def test_a_batch_that_is_full_waits_for_nothing() -> None:
+async def test_a_full_batch_is_folded_at_once() -> None:
     stream, kafka = Stream(*map(message, range(BATCH_EVENTS + 1))), Kafka()
     agent = FaustAgent(kafka.folder(), lambda: GENERATION, within_seconds=600, state_seconds=600, is_hole=never)
     running = asyncio.ensure_future(agent.run(stream))
@@ -360,7 +360,7 @@ async def test_a_batch_that_is_full_waits_for_nothing() -> None:
     assert (agent.folded, agent.failure) == (BATCH_EVENTS, None)
 
 
-async def test_what_is_not_written_before_a_rebalance_is_folded_again_afterwards() -> None:
+async def test_messages_unwritten_at_a_rebalance_are_folded_again() -> None:
     """The states of the generation before are gone with it, and nothing of it is acknowledged."""
     kafka, generation = Kafka(), [GENERATION]
     agent = FaustAgent(kafka.folder(), lambda: generation[0], 0.01, state_seconds=600, is_hole=never)
@@ -381,7 +381,7 @@ async def test_what_is_not_written_before_a_rebalance_is_folded_again_afterwards
     assert kafka.seen() == 2
 
 
-async def test_of_a_batch_that_fails_nothing_is_acknowledged_and_the_error_is_raised() -> None:
+async def test_a_failed_batch_acknowledges_nothing_and_raises_the_error() -> None:
     stream, kafka = Stream(message(0), message(1, "large")), Kafka()
     agent = FaustAgent(kafka.folder(), lambda: GENERATION, 0.01, state_seconds=0.01, is_hole=never)
     await _run(agent, stream)
@@ -391,16 +391,16 @@ async def test_of_a_batch_that_fails_nothing_is_acknowledged_and_the_error_is_ra
         await agent.failing()
 
 
-async def test_a_message_that_is_missing_ends_the_agent() -> None:
+async def test_a_missing_message_ends_the_agent() -> None:
     stream = Stream(message(0), message(2))
     agent = FaustAgent(Kafka().folder(), lambda: GENERATION, 0.01, state_seconds=0.01, is_hole=never)
     await _run(agent, stream)
     assert stream.acked == []
-    with pytest.raises(MessagesLost, match=r"x\.cluster:0@2 came where 1 was next"):
+    with pytest.raises(MessagesLost, match=r"x\.cluster:0@2 arrived, but 1 was next"):
         await agent.failing()
 
 
-async def test_offsets_that_the_topic_has_no_message_for_do_not_end_the_agent() -> None:
+async def test_offsets_without_a_message_do_not_end_the_agent() -> None:
     """Also right behind the first offset."""
     asked: list[object] = []
 
@@ -415,7 +415,7 @@ async def test_offsets_that_the_topic_has_no_message_for_do_not_end_the_agent() 
     assert asked == [(partition, 1, 2), (partition, 4, 7)]
 
 
-async def test_what_was_taken_before_a_rebalance_is_not_folded() -> None:
+async def test_messages_received_before_a_rebalance_are_not_folded() -> None:
     stream, kafka = Stream(message(7), before_a_rebalance=[message(0)]), Kafka()
     await _run(FaustAgent(kafka.folder(), lambda: GENERATION, 0.01, state_seconds=0.01, is_hole=never), stream)
     assert stream.acked == [7]
@@ -432,7 +432,7 @@ async def test_rows_about_sources_are_counted_by_kind_and_by_resources_that_exis
     assert folder.source_errors == {("silent", "pods"): 1, ("silent", "agent"): 1, ("gap", "other"): 1}
 
 
-async def test_what_one_record_gives_is_no_message_that_kafka_does_not_take() -> None:
+async def test_findings_of_one_record_never_exceed_kafkas_message_size() -> None:
     """An inventory can say that 50,000 pods are gone: a worker that ended on it would end on it again for ever."""
     kafka, many = Kafka(), 50_000
     rows: list[Row] = [SourceError("c", T0, "", f"r{n}", "silent", None, "e" * 200) for n in range(many)]
@@ -444,7 +444,7 @@ async def test_what_one_record_gives_is_no_message_that_kafka_does_not_take() ->
     assert [name for names in found for name in names] == [f"r{n}" for n in range(many)] * 2
 
 
-async def test_rows_that_are_concluded_are_given_to_the_figures() -> None:
+async def test_concluded_rows_reach_the_figures() -> None:
     kafka, taken, only = Kafka(), list[object](), [source_errors.CLUSTER_REDUCER]
     publisher = cast("Publisher", kafka)
     figures = cast("Figures", SimpleNamespace(take=lambda row, _: taken.append(row)))

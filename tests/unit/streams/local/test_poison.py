@@ -55,7 +55,7 @@ NO_CPU = "0/2 nodes are available: 2 Insufficient cpu."
     ],
     ids=["year 9999", "year 1", "year 10000 in UTC", "a series", "no zone", "a node's condition"],
 )
-def test_an_object_of_an_impossible_time_is_used_without_it_and_a_dead_letter_says_so(poison: Json) -> None:
+def test_an_object_with_an_impossible_time_is_used_without_it_and_dead_lettered(poison: Json) -> None:
     if poison["resource"] == "nodes":
         for condition in poison["object"]["status"]["conditions"]:
             condition["lastTransitionTime"] = "9999-12-31T23:59:59Z"
@@ -69,7 +69,7 @@ def test_an_object_of_an_impossible_time_is_used_without_it_and_a_dead_letter_sa
     assert max(times) - min(times) < timedelta(days=1), "each is around the observations"
 
 
-def test_a_time_that_never_was_is_no_dead_letter() -> None:
+def test_an_unset_time_is_not_a_dead_letter() -> None:
     """Times that Go writes for zero, and a kubelet for a container that never ran."""
     never = [
         dated(number, "Rebooted", "x", lastTimestamp=each)
@@ -89,7 +89,7 @@ def test_events_of_four_centuries_are_rows_of_thirteen_months() -> None:
     assert all(each.observed_at - EVENTS_BEHIND <= each.ts <= each.observed_at + AHEAD for each in rows)
 
 
-def test_a_deletion_in_the_distant_future_is_a_deletion_still() -> None:
+def test_a_deletion_dated_in_the_distant_future_is_still_a_deletion() -> None:
     """A pod's grace period can be as long as whoever creates it likes."""
     deleted = pod("12:00:01", "p", "n", metadata={"deletionTimestamp": "2290-01-01T00:00:00Z"})
     database, _ = replayed(pod("12:00:00", "p", "n"), deleted)
@@ -98,7 +98,7 @@ def test_a_deletion_in_the_distant_future_is_a_deletion_still() -> None:
 
 @pytest.mark.parametrize("number", [2**31, 2**62, 2**63, 2**64, 10**30, -(2**63) - 1])
 @pytest.mark.parametrize("field", ["containerLogMaxFiles", "maxPods", "evictionMaxPodGracePeriod"])
-def test_settings_with_a_number_that_no_kubelet_can_have_are_a_dead_letter(field: str, number: int) -> None:
+def test_settings_with_an_impossible_number_are_dead_lettered(field: str, number: int) -> None:
     poison = configz("12:00:00", "evil", containerLogMaxSize="10Mi") | {}
     poison["object"]["kubeletconfig"][field] = number
     database, report = replayed(poison, event("12:01:00", "after", "Rebooted", "x", node="n"))
@@ -143,7 +143,7 @@ def failing(on: type[Record], log: str = "node") -> Reducer[Seen]:
     return Reducer("failing", 1, log, (on,), Seen, step)  # type: ignore[arg-type]  # a literal
 
 
-def test_what_a_reducer_fails_on_is_a_dead_letter_and_a_later_run_goes_on() -> None:
+def test_a_record_that_a_reducer_fails_on_is_dead_lettered_and_a_later_run_continues() -> None:
     lines = [event(f"12:0{minute}:00", f"e{minute}", "Rebooted", "x", node="n") for minute in range(4)]
     database, report = replayed(*lines[:2], reducers=[failing(EventRecord), *REDUCERS])
     again = Replay([failing(EventRecord), *REDUCERS], database, database.checkpoints).run(
@@ -157,7 +157,7 @@ def test_what_a_reducer_fails_on_is_a_dead_letter_and_a_later_run_goes_on() -> N
     assert reason.endswith("ZeroDivisionError: EventRecord")
 
 
-def test_what_fails_on_dead_letters_does_not_make_more_of_them_for_ever() -> None:
+def test_a_failure_on_a_dead_letter_creates_no_further_ones() -> None:
     poison = dated(1, "Evicted", EVICTED, lastTimestamp="9999-12-31T23:59:59Z")
     _, report = replayed(poison, reducers=[*REDUCERS, failing(DeadLetterRecord, "cluster")])
     assert report.dead_letters == {"impossible_time": 1, "reducer_failed": 1}

@@ -56,7 +56,7 @@ def occurrences(database: MemoryDatabase) -> list[tuple[str, int, bool]]:
     return sorted((f"{row.ts:%H:%M:%S}", row.occurrences, row.occurrences_lower_bound) for row in rows)
 
 
-def test_the_same_again_is_known_and_adds_nothing(example: list[Observed | Unreadable]) -> None:
+def test_a_repeated_replay_adds_nothing(example: list[Observed | Unreadable]) -> None:
     database = replayed(example)
     rows, writes = set(database.rows), database.writes
     report = database.replay(example)
@@ -148,7 +148,7 @@ def test_the_end_of_what_is_stored_never_goes_back() -> None:
     assert database.replay(observed([node("12:00:46", "later", type_="ADDED")])).separate == {"c"}
 
 
-def test_what_lies_before_the_stored_is_folded_by_itself_and_leaves_the_states_alone() -> None:
+def test_input_older_than_stored_data_is_folded_separately() -> None:
     early = observed(repeated(("12:00:00", 1), ("12:01:00", 5)))
     late = observed(repeated(("13:00:00", 30)))
     database = replayed(late)
@@ -159,7 +159,7 @@ def test_what_lies_before_the_stored_is_folded_by_itself_and_leaves_the_states_a
     assert occurrences(database)[-1] == ("13:01:00", 1, False)
 
 
-def test_a_replay_from_before_to_behind_the_stored_goes_on_with_the_stored_states_at_their_end() -> None:
+def test_a_replay_that_spans_the_stored_data_continues_with_the_stored_states() -> None:
     everything = observed(repeated(("12:00:00", 1), ("12:01:00", 5), ("13:00:00", 30), ("13:05:00", 33)))
     database = replayed(everything[2:3])
     report = database.replay(everything)
@@ -174,7 +174,7 @@ def test_a_replay_from_before_to_behind_the_stored_goes_on_with_the_stored_state
     assert occurrences(database)[-1] == ("13:06:00", 1, False)
 
 
-def test_what_is_observed_after_the_clock_was_set_back_resumes_with_the_stored_states() -> None:
+def test_observations_after_a_clock_was_set_back_use_the_stored_states() -> None:
     """A stream that resumes lists nothing again: a fold that begins from nothing does not know what exists."""
     database = replayed(observed([node("13:00:00", "n", type_="ADDED")]))
     for clock in ("12:00:00", "12:01:00"):
@@ -184,7 +184,7 @@ def test_what_is_observed_after_the_clock_was_set_back_resumes_with_the_stored_s
     assert [f"{row.ts:%H:%M}" for row in database.of(NodeRow)] == ["13:00"]  # all that comes later is no news
 
 
-def test_clusters_do_not_meet() -> None:
+def test_clusters_do_not_affect_each_other() -> None:
     def of(cluster: str) -> list[Json]:
         return [each | {"cluster": cluster} for each in repeated(("12:00:00", 1), ("12:01:00", 3))]
 
@@ -193,7 +193,7 @@ def test_clusters_do_not_meet() -> None:
     assert set(mixed.rows) == set(replayed(observed(one)).rows) | set(replayed(observed(two)).rows)
 
 
-def test_a_cluster_that_is_new_to_the_database_is_not_apart_because_another_is_later() -> None:
+def test_a_new_cluster_is_not_folded_separately_because_another_is_newer() -> None:
     database = replayed(observed(repeated(("13:00:00", 1))))
     older = [each | {"cluster": "other"} for each in repeated(("12:00:00", 1))]
     assert database.replay(observed(older)).separate == set()
@@ -274,7 +274,7 @@ def test_a_sample_that_a_reducer_refuses_is_a_dead_letter_with_all_that_it_repor
     assert (letter.reason, letter.payload) == ("n makes no sense", encode_record(record).decode())
 
 
-def test_nothing_is_kept_of_nodes_that_are_forgotten() -> None:
+def test_forgotten_nodes_leave_nothing_in_memory() -> None:
     database = MemoryDatabase()
     replay = Replay(REDUCERS, database, database.checkpoints)
     for number, each in enumerate(observations(12, 4, empty_hours=8)):

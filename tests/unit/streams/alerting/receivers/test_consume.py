@@ -201,7 +201,7 @@ BEHIND: Final = timedelta(minutes=5)
 @pytest.mark.asyncio
 @pytest.mark.parametrize("running", [True, False], ids=["while it runs", "before it begins"])
 @pytest.mark.parametrize("behind", [timedelta(), BEHIND], ids=["a right clock", "a clock that is behind"])
-async def test_what_a_leader_stores_that_lacks_what_was_delivered_is_delivered(
+async def test_alerts_stored_by_a_leader_that_lacks_delivered_ones_are_delivered(
     told: Told, behind: timedelta, *, running: bool
 ) -> None:
     await told.all_read()
@@ -221,7 +221,7 @@ async def test_what_a_leader_stores_that_lacks_what_was_delivered_is_delivered(
 
 
 @pytest.mark.asyncio
-async def test_an_end_that_a_leader_lacks_was_delivered_and_does_not_fire_again(told: Told) -> None:
+async def test_a_delivered_resolve_that_a_new_leader_lacks_does_not_fire_again(told: Told) -> None:
     await told.all_read()
     told.log.store("A")
     told.log.store("A", "resolved")
@@ -235,7 +235,7 @@ async def test_an_end_that_a_leader_lacks_was_delivered_and_does_not_fire_again(
 
 
 @pytest.mark.asyncio
-async def test_what_fires_stays_where_a_leader_lacks_it_and_its_end_is_delivered(told: Told) -> None:
+async def test_a_firing_alert_that_a_leader_lacks_stays_and_its_end_is_delivered(told: Told) -> None:
     await told.all_read()
     told.log.store("A")
     assert await told.goes_on() == ["A firing"]
@@ -250,7 +250,7 @@ async def test_what_fires_stays_where_a_leader_lacks_it_and_its_end_is_delivered
 
 
 @pytest.mark.asyncio
-async def test_what_fires_is_not_without_news_because_the_leaders_clock_is_behind(told: Told) -> None:
+async def test_a_leaders_slow_clock_does_not_end_firing_alerts_as_unknown(told: Told) -> None:
     told.log.behind = 2 * WITHOUT_NEWS
     told.log.store("before")
     await told.all_read()
@@ -341,7 +341,7 @@ async def _follow(told: Told, steps: Sequence[Step]) -> None:
         max_size=15,
     )
 )
-def test_whatever_leaders_lack_and_their_clocks_show_what_the_topic_has_was_delivered(
+def test_everything_in_the_topic_is_delivered_despite_leader_changes_and_clocks(
     steps: list[Step],
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:

@@ -276,7 +276,7 @@ async def test_a_redirect_is_not_followed() -> None:
 
 
 @pytest.mark.asyncio
-async def test_an_alert_that_the_receiver_fails_on_is_parked_after_its_deadline_and_tried_in_each_round() -> None:
+async def test_an_alert_that_its_receiver_fails_on_is_parked_and_retried_each_round() -> None:
     clock = FakeClock()
     async with Server().running() as server:
         receiving = webhook(server.url, None, clock.clock)
@@ -379,7 +379,7 @@ async def test_an_alert_that_ends_the_receiver_each_time_is_parked_although_a_pr
         {"body": b"cut off", "headers": {"Content-Length": "7000"}},
     ],
 )
-async def test_an_alert_whose_answer_cannot_be_read_holds_up_no_other(reply: dict[str, Any]) -> None:
+async def test_an_alert_whose_answer_cannot_be_read_blocks_no_other(reply: dict[str, Any]) -> None:
     """A gateway that blocks one alert, and says so in its own way."""
     clock = FakeClock()
     async with Server().running() as server, asyncio.timeout(PATIENCE_SECONDS):
@@ -421,7 +421,7 @@ async def test_a_reply_that_is_cut_within_a_secret_shows_no_part_of_it(before: i
 
 
 @pytest.mark.asyncio
-async def test_an_alert_that_the_receiver_does_not_answer_is_parked_and_the_next_do_not_wait(
+async def test_an_alert_that_times_out_is_parked_and_the_next_ones_do_not_wait(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """It was tried for ever, and held up whatever came after it."""
@@ -444,7 +444,7 @@ async def test_an_alert_that_the_receiver_does_not_answer_is_parked_and_the_next
 
 
 @pytest.mark.asyncio
-async def test_no_more_is_parked_than_the_next_process_knows_of() -> None:
+async def test_no_more_alerts_are_parked_than_a_commit_can_name() -> None:
     """If a receiver fails on everything, the rest waits for it in the topic."""
     clock, enough = FakeClock(), asyncio.Event()
 

@@ -57,7 +57,7 @@ def rows(*records: Record) -> list[Any]:
     return [row for record in records for row in FOLD.step(log, record)]
 
 
-def test_what_a_list_does_not_have_is_deleted_as_if_the_watch_had_shown_it() -> None:
+def test_objects_missing_from_a_list_are_deleted_as_by_the_watch() -> None:
     known = topology()
     at = known.ts + timedelta(minutes=5)
     missing = passed_on(at, {"new": ["u"]})

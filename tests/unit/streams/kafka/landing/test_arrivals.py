@@ -22,7 +22,7 @@ def test_messages_that_follow_each_other_leave_no_gap() -> None:
     assert list(gaps.why_not()) == []
 
 
-def test_a_new_group_begins_at_the_first_message_and_a_topic_made_anew_at_its_own() -> None:
+def test_a_new_group_and_a_recreated_topic_begin_at_the_first_message() -> None:
     gaps = Gaps()
     arrivals = Arrivals(gaps)
     assert arrivals.start(PARTITION, committed=-1, earliest=0) == 0
@@ -33,7 +33,7 @@ def test_a_new_group_begins_at_the_first_message_and_a_topic_made_anew_at_its_ow
 
 
 @pytest.mark.asyncio
-async def test_what_was_deleted_and_perhaps_never_stored_is_reported_as_unknown() -> None:
+async def test_messages_deleted_and_perhaps_never_stored_are_reported_as_unknown() -> None:
     """Kafka forgets what a group committed a week after its last member, when the topic has deleted as much."""
     gaps = Gaps()
     arrivals = Arrivals(gaps)
@@ -48,7 +48,7 @@ async def test_what_was_deleted_and_perhaps_never_stored_is_reported_as_unknown(
     await asyncio.wait_for(gaps.found(), 1)
 
 
-def test_what_was_deleted_before_the_start_and_in_between_is_reported_once() -> None:
+def test_messages_deleted_before_and_after_the_start_are_reported_once() -> None:
     gaps = Gaps()
     arrivals = Arrivals(gaps)
     assert arrivals.start(PARTITION, committed=5, earliest=2000) == 2000

@@ -79,7 +79,7 @@ TP = TopicPartition("t", 0)
     ("then", "offsets", "is_known"),
     [("leader 1", [1], True), ("leader 2", [1], False), (None, [1], False), (None, [], True)],
 )
-async def test_messages_are_taken_only_over_the_connection_that_brought_those_before(
+async def test_messages_are_accepted_only_over_the_connection_of_earlier_ones(
     ending: Callable[..., Any],
     monkeypatch: pytest.MonkeyPatch,
     then: object,
@@ -108,14 +108,16 @@ async def test_messages_are_taken_only_over_the_connection_that_brought_those_be
 
 
 @pytest.mark.asyncio
-async def test_what_kafka_does_not_answer_in_time_is_no_stop(ending: Callable[..., Any]) -> None:
+async def test_a_kafka_timeout_does_not_stop_the_lander(ending: Callable[..., Any]) -> None:
     """It ended with status 0, and with a sentence about an insert."""
     with pytest.raises(TimeoutError):
         await ending(TimeoutError()).run(asyncio.Event())
 
 
 @pytest.mark.asyncio
-async def test_a_file_that_cannot_be_used_is_why_kafka_failed(ending: Callable[..., Any], tmp_path: Path) -> None:
+async def test_an_unusable_file_is_reported_as_the_cause_of_a_kafka_failure(
+    ending: Callable[..., Any], tmp_path: Path
+) -> None:
     """A copy of what ended a task of aiokafka, which has no cause, sometimes came before what ended it."""
     file = tmp_path / "password"
     file.touch(0o600)

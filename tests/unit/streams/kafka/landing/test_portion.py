@@ -38,7 +38,7 @@ def cut(buffers: Buffers) -> list[tuple[int, int, Sequence[int]]]:
     [(LandSettings(batch_messages=3), 2), (LandSettings(batch_bytes=15), 2), (LandSettings(buffered_bytes=15), 2)],
     ids=["messages", "bytes", "of all together"],
 )
-def test_what_reaches_a_limit_is_due(settings: LandSettings, before: int) -> None:
+def test_a_buffer_at_its_limit_is_due(settings: LandSettings, before: int) -> None:
     buffers = Buffers(settings, Time())
     buffers.add(TP, messages(range(before)))
     assert cut(buffers) == []
@@ -47,7 +47,7 @@ def test_what_reaches_a_limit_is_due(settings: LandSettings, before: int) -> Non
     assert buffers.bytes == 0
 
 
-def test_what_is_there_for_long_is_due() -> None:
+def test_an_old_buffer_is_due() -> None:
     time = Time()
     buffers = Buffers(LandSettings(batch_seconds=2), time)
     buffers.add(TP, messages(range(1)))
@@ -58,7 +58,7 @@ def test_what_is_there_for_long_is_due() -> None:
     assert cut(buffers) == [(0, 1, [0, 1])]
 
 
-def test_with_a_partition_that_is_due_all_of_its_topic_is_stored_at_once() -> None:
+def test_one_due_partition_stores_its_whole_topic() -> None:
     time = Time()
     buffers = Buffers(LandSettings(batch_seconds=2), time)
     buffers.add(OTHER, messages(range(7, 9), partition=1))
@@ -78,14 +78,14 @@ def test_with_a_partition_that_is_due_all_of_its_topic_is_stored_at_once() -> No
 @pytest.mark.parametrize(
     "settings", [LandSettings(batch_messages=4), LandSettings(batch_bytes=20)], ids=["messages", "bytes"]
 )
-def test_no_more_is_put_together_than_a_portion_may_have(settings: LandSettings) -> None:
+def test_a_portion_stays_within_its_limits(settings: LandSettings) -> None:
     buffers = Buffers(settings.model_copy(update={"batch_seconds": 0}), Time())
     for partition in range(3):
         buffers.add(TopicPartition("t", partition), messages(range(2), partition=partition))
     assert [[each.partition for each in portion.ranges] for portion in buffers.cut_due()] == [[0, 1], [2]]
 
 
-def test_the_ranges_of_a_portion_are_so_few_that_kafka_takes_their_intents() -> None:
+def test_a_portion_has_few_enough_ranges_for_kafkas_commit_metadata() -> None:
     buffers = Buffers(AT_ONCE, Time())
     for partition in range(MAX_RANGES + 1):
         large = 10**14 + partition
@@ -95,7 +95,7 @@ def test_the_ranges_of_a_portion_are_so_few_that_kafka_takes_their_intents() -> 
     assert max(len(intent.metadata) for intent in first.intents.values()) < 4096
 
 
-def test_what_was_received_is_forgotten_together() -> None:
+def test_cleared_buffers_hold_nothing() -> None:
     buffers = Buffers(AT_ONCE, Time())
     buffers.add(TP, messages(range(2)))
     buffers.add(OTHER, messages(range(2)))
@@ -120,7 +120,7 @@ def test_each_intent_reads_back_as_all_ranges_of_its_portion_under_their_token(o
     assert portion.stored == (ends if others else {TP: ends[TP]})
 
 
-def test_what_is_received_anew_has_another_token() -> None:
+def test_messages_received_again_get_another_token() -> None:
     """The database may have lost its rows and know the first one; so may a topic that was made anew begin at 0."""
     buffers = Buffers(AT_ONCE, Time())
     tokens = set()
@@ -131,7 +131,7 @@ def test_what_is_received_anew_has_another_token() -> None:
     assert len(tokens) == 2
 
 
-def test_of_a_partition_that_begins_again_nothing_is_kept() -> None:
+def test_a_forgotten_partition_keeps_no_messages() -> None:
     buffers = Buffers(AT_ONCE, Time())
     buffers.add(TP, messages(range(3)))
     buffers.add(OTHER, messages(range(2), partition=1))

@@ -49,7 +49,7 @@ def no_cycle_search() -> Iterator[None]:
 
 @pytest.mark.asyncio
 @pytest.mark.usefixtures("no_cycle_search")
-async def test_a_failed_try_leaves_no_connection_open(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_failed_attempt_leaves_no_connection_open(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("streams.kafka.landing.store.FIRST_BACKOFF_SECONDS", 0.001)
     store = Refusing(failures=3)
     assert await Storing(store).landed("id", asyncio.Event(), lambda: True) == {}

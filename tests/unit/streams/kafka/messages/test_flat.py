@@ -53,7 +53,7 @@ def test_a_topic_is_named_after_its_table_and_the_prefix() -> None:
     assert topics("x").flat("evictions").name == "x.flat.evictions"
 
 
-def test_a_table_that_is_not_there_is_refused_with_those_that_are() -> None:
+def test_an_unknown_table_is_refused_and_the_known_ones_are_named() -> None:
     assert load(work={"flat": ["evictions"]}).work.flat == ("evictions",)
-    with pytest.raises(SettingsError, match=r"there is no such table.*evictions"):
+    with pytest.raises(SettingsError, match=r"unknown table.*evictions"):
         load(work={"flat": ["eviction"]})
