@@ -91,4 +91,5 @@ def as_otlp(families: Iterable[Family], resource: Resource, at_ns: int) -> Metri
 
 
 def _points(family: Family, at_ns: int) -> list[NumberDataPoint]:
-    return [NumberDataPoint(each.labels, _BEGAN_NS, at_ns, each.value) for each in family.samples]
+    found = (each for each in family.samples if not each.name.endswith("_created"))
+    return [NumberDataPoint(each.labels, _BEGAN_NS, at_ns, each.value) for each in found]

@@ -138,7 +138,9 @@ async def refreshed() -> None:
 
 
 def figures() -> Sequence[Metric]:
-    return list(_REGISTERED.collect())
+    """Return Leadsman's counters and gauges that have a value, as they are now."""
+    every = (each for each in REGISTRY.collect() if each.name.startswith("leadsman_"))
+    return [each for each in every if each.type in {"counter", "gauge"} and each.samples]
 
 
 class _Scrapes:

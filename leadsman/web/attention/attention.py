@@ -12,18 +12,21 @@ from leadsman.web.attention.findings import findings, unguarded_margins
 from leadsman.web.attention.item import Item, Step, distinct, incidents
 from leadsman.web.attention.nodes import check_machine, cordoned_by_event, not_ready, problems
 from leadsman.web.attention.pods import MOST_TEXT, out_of_memory, resizes, terminating, waiting
-from leadsman.web.reading.alerts import Alert
+from leadsman.web.reading.alerts import Alert, held
 from leadsman.web.reading.ask import RowDict
 from leadsman.web.reading.evidence import freshness
 from leadsman.web.reading.nodes import NodeLine
 from leadsman.web.reading.overview import Overview, Since
 from leadsman.web.reading.words import sentence
 from streams.fold.titles import CONTAINER_GC_FAILS, OUT_OF_MEMORY
+from streams.rules.eviction.shortage import FAMILIES
 from streams.rules.eviction.signals import RESOURCES
 
 _OF_IMAGE_GC: Final = frozenset(name for kind in kinds.IMAGE_GC.values() for name in kind.alerts)
 _OF_STATES: Final = frozenset({"NodeNotReady", "NodePressureLasting"}) | _OF_IMAGE_GC
 """Alerts about a state: their item lasts as long as that state."""
+_SHORTAGES: Final = {"EvictionThresholdNear": "resource", "NodePressureLasting": "condition"}
+"""The label with what runs out, by alert."""
 MOST_WARNINGS: Final = 5
 """Reasons that have an item of their own."""
 
@@ -33,7 +36,7 @@ def attention(view: Overview) -> list[Item]:
 
     Missing current data comes before all: everything else is as of the last observation.
     """
-    silence = list(_silence(view))
+    silence, found = list(_silence(view)), list(findings(view))
     items = [
         *silence,
         *not_ready(view),
@@ -43,13 +46,13 @@ def attention(view: Overview) -> list[Item]:
         *waiting(view),
         *resizes(view),
         *terminating(view),
-        *incidents(findings(view), view.culprits),
+        *incidents([*found, *_forewarned(view, found)], view.culprits),
         *_warnings(view),
         *_without_statistics(view),
-        *_without_news(view),
     ]
-    found = _with_alerts(items, view)
-    return found[: len(silence)] + sorted(found[len(silence) :], key=lambda item: item.severity)
+    items = _with_alerts(items, view)
+    items += _without_news(view, items)
+    return items[: len(silence)] + sorted(items[len(silence) :], key=lambda item: item.severity)
 
 
 def _with_alerts(items: Iterable[Item], view: Overview) -> list[Item]:
@@ -62,12 +65,10 @@ def _with_alerts(items: Iterable[Item], view: Overview) -> list[Item]:
     found, nodes = list(items), {node.name: node for node in view.nodes}
     stale = {name for name, node in nodes.items() if node.stale}
     left: dict[str, list[Alert]] = {}
-    for alert in view.alerts or ():
-        if not alert.firing or alert.silenced:
-            continue
+    for alert in _loud(view):
         place = next((place for place, item in enumerate(found) if _is_about(alert, item)), None)
         if place is None:
-            if not _is_over(alert, nodes.get(alert.node), view.image_gc):
+            if alert.firing and not _is_over(alert, nodes.get(alert.node), view.image_gc):
                 left.setdefault(alert.name, []).append(alert)
         else:
             item = found[place]
@@ -78,6 +79,24 @@ def _with_alerts(items: Iterable[Item], view: Overview) -> list[Item]:
                 alerts=distinct((*item.alerts, alert.name)),
             )
     return found + [_of_alerts(name, same) for name, same in left.items()]
+
+
+def _loud(view: Overview) -> list[Alert]:
+    return [alert for alert in held(view.alerts or (), view.evidence) if not alert.silenced]
+
+
+def _forewarned(view: Overview, found: Sequence[Item]) -> Iterator[Item]:
+    """Alerts about a resource that runs out, of which no row is left: they join what else is found about it."""
+    nodes = {node.name: node for node in view.nodes}
+    left: dict[tuple[str, str], list[Alert]] = {}
+    for alert in _loud(view):
+        about = alert.labels.get(_SHORTAGES.get(alert.name, ""), "")
+        is_known = about not in FAMILIES or any(_is_about(alert, item) for item in found)
+        if alert.firing and not is_known and not _is_over(alert, nodes.get(alert.node), view.image_gc):
+            left.setdefault((alert.name, about), []).append(alert)
+    for (name, about), same in left.items():
+        item, keys = _of_alerts(name, same), ((name, about),)
+        yield item._replace(short_of=FAMILIES[about], fact=f"alert {name}", alert_keys=keys)
 
 
 def _is_over(alert: Alert, node: NodeLine | None, image_gc: Iterable[RowDict]) -> bool:
@@ -216,7 +235,7 @@ def _last_output(row: RowDict) -> Step:
 
 def _without_statistics(view: Overview) -> Iterator[Item]:
     silent = [node for node in view.nodes if node.known and node.stale]
-    if silent and not view.evidence.stale:
+    if silent and (view.evidence.aged or not view.evidence.stale):
         ages = {node.sample_age for node in silent if node.sample_age}
         nodes, seen = tuple(node.name for node in silent), [node.last_sample_at for node in silent]
         known = [at for at in seen if at is not None]
@@ -246,10 +265,12 @@ def _save_summary(node: str) -> Step:
     return Step(f"Save each kubelet's statistics next to the dump: kubectl get --raw {path} > {file}")
 
 
-def _without_news(view: Overview) -> Iterator[Item]:
-    """Alerts of unknown state, because there is no data."""
+def _without_news(view: Overview, items: Sequence[Item]) -> Iterator[Item]:
+    """Alerts of unknown state, because there is no data, and that no item has."""
     stale = {node.name for node in view.nodes if node.stale}
     lost = [alert for alert in view.alerts or () if alert.unknown and (alert.node in stale or view.evidence.stale)]
+    if view.evidence.aged:
+        lost = [alert for alert in lost if not any(_is_about(alert, item) for item in items)]
     if lost:
         names = ", ".join(dict.fromkeys(alert.name for alert in lost))
         title = f"{counted(len(lost), 'alert')} without data"

@@ -11,6 +11,7 @@ from leadsman.web.attention.badges import OFTEN
 from leadsman.web.attention.item import Item, Step, distinct
 from leadsman.web.attention.pods import evicted, rejected
 from leadsman.web.reading.margins import Margin
+from leadsman.web.reading.nodes import NodeLine
 from leadsman.web.reading.overview import Overview, Since, earliest, first
 from leadsman.web.reading.words import duration, plainly, sentence, unit
 from streams.fold.findings import BLIND_VERDICTS, BROKEN_GC, image_gc_head
@@ -237,15 +238,28 @@ def _pressure(view: Overview) -> Iterator[Item]:
                 fact=f"{condition}{_on(view, under)}",
                 is_condition=goes_on,
             ).begun(begun)
-    swinging = [node for node in view.nodes if node.times_under_pressure >= OFTEN]
-    if swinging:
+    yield from _swinging([node for node in view.nodes if node.times_under_pressure >= OFTEN], one=bool(view.node))
+
+
+def _swinging(nodes: Sequence[NodeLine], *, one: bool) -> Iterator[Item]:
+    for condition in dict.fromkeys(node.swings for node in nodes):
+        swinging = [node for node in nodes if node.swings == condition]
         most = max(swinging, key=lambda node: node.times_under_pressure)
-        who = "The node" if view.node else most.name
-        text = f"{who} came under {most.swings or 'pressure'} {how_often(most.times_under_pressure)}."
+        who = "The node" if one else most.name
+        text = f"{who} came under {condition or 'pressure'} {how_often(most.times_under_pressure)}."
         spans = [node.under_pressure for node in swinging if node.under_pressure is not None]
         since, until = min((span[0] for span in spans), default=None), max((span[1] for span in spans), default=None)
         names = [node.name for node in swinging]
-        yield kinds.SWINGS.item("In and out of pressure", text, names, now=False, since=since, until=until)
+        yield kinds.SWINGS.item(
+            "In and out of pressure",
+            text,
+            names,
+            now=False,
+            since=since,
+            until=until,
+            short_of=FAMILIES.get(condition, ""),
+            fact="in and out of pressure",
+        )
 
 
 def _overcommitted(view: Overview) -> Iterator[Item]:

@@ -169,18 +169,22 @@ def _joined(same: Sequence[Item]) -> Item:
 
 def _with_culprits(item: Item, culprits: Sequence[RowDict]) -> Item:
     growing = [row for row in culprits if row["kind"] == item.short_of and row["node"] in item.nodes]
-    if not item.now or not growing:
+    if not growing or not (item.now or item.signals):  # a threshold that is met at an old last sample is over, too
         return item
     workloads: dict[str, list[RowDict]] = {}
     for row in growing:
         name = f"{row['namespace']}/{row['owner'] or row['pod']}"
         workloads.setdefault(name, []).append(row)
     ranked = sorted(workloads.items(), key=lambda each: -sum(row["bytes_per_second"] for row in each[1]))
-    shown = [_grows(name, rows, alone=len(item.nodes) == 1) for name, rows in ranked[:_CULPRITS]]
+    ages = [row["ago"] for row in growing]
+    verb, ago = ("grew", f", {ages[0]}") if all(ages) else ("grows", "")
+    shown = [_grows(name, verb, rows, alone=len(item.nodes) == 1) for name, rows in ranked[:_CULPRITS]]
     if len(ranked) > _CULPRITS:
         shown.append(counted(len(ranked) - _CULPRITS, "more workload"))
     step = _ending([row for _, rows in ranked for row in rows])
-    return item._replace(who="; ".join(shown), step=step or item.step)
+    if step and ago:
+        step = step._replace(words=f"If it still grows, {step.words[0].lower()}{step.words[1:]}")
+    return item._replace(who="; ".join(shown) + ago, step=step or item.step)
 
 
 def _ending(rows: Sequence[RowDict]) -> Step:
@@ -209,9 +213,9 @@ def _costs(pods: Sequence[RowDict]) -> str:
     return "; ".join([*costs, "uncordon later"] if _comes_back(pods) else costs)
 
 
-def _grows(name: str, rows: Sequence[RowDict], *, alone: bool) -> str:
+def _grows(name: str, verb: str, rows: Sequence[RowDict], *, alone: bool) -> str:
     pace = size(sum(row["bytes_per_second"] for row in rows) * 3600)
-    return f"{plain(name)} grows {pace}/h" + ("" if alone else f" on {counted(len(rows), 'node')}")
+    return f"{plain(name)} {verb} {pace}/h" + ("" if alone else f" on {counted(len(rows), 'node')}")
 
 
 def _of_a_command(rows: Sequence[RowDict]) -> Sequence[RowDict]:

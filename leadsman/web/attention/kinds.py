@@ -44,7 +44,7 @@ SILENT_SOURCE: Final = Kind(
 )
 
 NOT_READY: Final = Kind(_CRITICAL, "nodes", Step(), ("NodeNotReady",), "Not Ready")
-READY_UNKNOWN: Final = Kind(_CRITICAL, "nodes", Step(), ("NodeNotReady",))
+READY_UNKNOWN: Final = Kind(_CRITICAL, "nodes", Step(), ("NodeNotReady",), "Ready unknown")
 LEAVING: Final = Kind(_NOTE, "nodes", Step(), ("NodeNotReady",))
 """A node that is cordoned, or that an autoscaler removes."""
 CORDONED_BY_EVENT: Final = Kind(_NOTE, "nodes")

@@ -30,7 +30,7 @@ def not_ready(view: Overview) -> Iterator[Item]:
     if rows := [row for row in others if row["ready"] is None]:
         text = f"{sentence(no_report(len(rows)))} {_leases(rows)}{pods_unknown(len(rows))}"
         step = check_machine(rows[0]["node"])
-        title = "Ready is unknown" if view.node else f"{len(rows)} {of_nodes} with Ready unknown"
+        title = "Ready unknown" if view.node else f"{len(rows)} {of_nodes} with Ready unknown"
         yield _of(kinds.READY_UNKNOWN, rows, title, text, step)
     taken = [row for row in drained if drainer(row["taints"])]
     if taken:

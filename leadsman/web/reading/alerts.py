@@ -43,6 +43,16 @@ class Alert(NamedTuple):
         return "unknown" if self.unknown else firing if self.firing else "resolved"
 
 
+def held(alerts: Iterable[Alert], evidence: Evidence) -> list[Alert]:
+    """Return the alerts that fire; of a live cluster that is not heard of, those that fired when it last was."""
+    at = evidence.last_at if evidence.aged else None
+    return [
+        alert
+        for alert in alerts
+        if alert.firing or (alert.unknown and at is not None and (alert.ends_at or at) >= at)
+    ]
+
+
 def group_alerts(alerts: Iterable[Alert]) -> list[list[Alert]]:
     """Group alerts of one state, name, severity and resource, or label `reason` where they have no resource.
 
@@ -76,7 +86,7 @@ def read_alerts(db: Database, evidence: Evidence, node: str = "") -> list[Alert]
             row["annotations"].get("runbook_url", ""),
             bool(row["unknown"]) or (row["status"] == "firing" and evidence.lost),
             row["resource"],
-            _words(silencing.silence_of(row["labels"], silences, evidence.scope.judged_at))
+            _words(silencing.silence_of(row["labels"], silences, evidence.scope.asked_at))
             if row["status"] == "firing"
             else "",
             row["labels"].get("namespace", ""),

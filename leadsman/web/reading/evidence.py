@@ -59,12 +59,13 @@ class Evidence(NamedTuple):
         """Tell whether the current state is unknown. The pace of samples that ended long before proves nothing."""
         at, sampled_at = self.last_at, self.last_sample_at
         paced = at is not None and sampled_at is not None and at - sampled_at <= STALE
-        return is_stale(at, self.scope if paced else self.scope._replace(stale_after=STALE))
+        scope = self.scope._replace(as_of=None)
+        return is_stale(at, scope if paced else scope._replace(stale_after=STALE))
 
     @property
     def lost(self) -> bool:
         """Tell whether it is unknown what still holds, including alerts."""
-        return self.last_at is None or self.scope.judged_at - self.last_at >= SILENT
+        return self.last_at is None or self.scope.asked_at - self.last_at >= SILENT
 
     @property
     def seen(self) -> bool:
@@ -81,9 +82,19 @@ class Evidence(NamedTuple):
         return None if self.events_seen else self.events_since
 
     @property
+    def aged(self) -> bool:
+        """Tell whether all states are those of the last observation, which is too old to show how it is now."""
+        return self.scope.as_of is not None
+
+    @property
     def counts(self) -> bool:
         """Tell whether 0 may be shown for events that were not seen."""
-        return self.seen and not self.stale and self.pods_seen and self.nodes > 0
+        return self.counted and not self.stale
+
+    @property
+    def counted(self) -> bool:
+        """Tell whether 0 may be shown for them as of the last observation, however old it is."""
+        return self.seen and self.pods_seen and self.nodes > 0
 
     @property
     def complete(self) -> bool:
@@ -126,6 +137,14 @@ def read_evidence(db: Database, scope: Scope) -> Evidence:
     return Evidence(scope, **row | seen | {"unread": tuple(row["unread"])})
 
 
+def read_last_seen(db: Database, scope: Scope) -> Evidence:
+    """Read the evidence by the pace of samples; a live cluster is judged as of its last one if that is too old."""
+    evidence = read_evidence(db, paced(db, scope))
+    if scope.now is None or not evidence.stale:
+        return evidence
+    return evidence._replace(scope=evidence.scope._replace(as_of=evidence.last_at))
+
+
 def of_node(evidence: Evidence, node: str, sampled_at: datetime | None) -> Evidence:
     """The same of one node, by its last sample in the range: others' samples say nothing of it."""
     scope, sampled = evidence.scope.of_node(node), int(sampled_at is not None)
@@ -151,7 +170,7 @@ def is_stale(seen_at: datetime | None, scope: Scope) -> bool:
 
 def age(seen_at: datetime, scope: Scope) -> str:
     """Format an age, for example "31 h ago" or "31 h before the end"."""
-    seconds = max(0.0, (scope.judged_at - seen_at).total_seconds())
+    seconds = max(0.0, (scope.asked_at - seen_at).total_seconds())
     if seconds < 1:
         return "now" if scope.now else "at the end"
     return f"{duration(seconds)} {'before the end' if scope.now is None else 'ago'}"

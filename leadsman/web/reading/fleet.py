@@ -144,13 +144,17 @@ class Fleet(NamedTuple):
     """Each level with its words and its nodes."""
 
 
-def fleet(nodes: Sequence[NodeLine], choice: Choice = Choice()) -> Fleet:  # noqa: B008 - it cannot be changed
-    """Cells by zone where there are several and nothing else is asked, else by pool."""
+def fleet(
+    nodes: Sequence[NodeLine],
+    choice: Choice = Choice(),  # noqa: B008 - it cannot be changed
+    as_of: str = "",
+) -> Fleet:
+    """Cells by zone where there are several and nothing else is asked, else by pool; `as_of` is how old they are."""
     by = choice.by or _by(nodes)
     grouped: dict[str, list[tuple[tuple[float, ...], Cell]]] = {}
     names = _group_names(nodes, by)
     for node in nodes:
-        cell, room = _cell(node, choice)
+        cell, room = _cell(node, choice, as_of)
         worst = (cell.level, cell.ready, room) if choice.order == "" else ()
         grouped.setdefault(names[node.name], []).append((worst, cell))
     counts = Counter(cell.level for cells in grouped.values() for _, cell in cells)
@@ -197,11 +201,12 @@ def _nearest(node: NodeLine, room: str) -> Margin | None:
     )
 
 
-def _cell(node: NodeLine, choice: Choice) -> tuple[Cell, float]:
+def _cell(node: NodeLine, choice: Choice, as_of: str) -> tuple[Cell, float]:
     level, left = level_of(node, choice), room_of(node, choice.room)
     dim = choice.level not in {"", str(level.value)}
     evicted = node.evicted.pressure + node.evicted.unknown > 0
-    cell = Cell(node.name, level, evicted, not node.not_ready, _words(node, level, left, choice.room), dim)
+    words = _words(node, level, left, choice.room) + (f", {as_of}" if as_of else "")
+    cell = Cell(node.name, level, evicted, not node.not_ready, words, dim)
     return cell, 1.0 if left is None else left
 
 

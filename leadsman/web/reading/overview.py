@@ -7,7 +7,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from leadsman.web.reading.alerts import Alert, read_alerts
 from leadsman.web.reading.ask import RowDict, ask, by_node, rows
-from leadsman.web.reading.evidence import Evidence, is_stale, of_node, paced, read_evidence
+from leadsman.web.reading.evidence import Evidence, is_stale, of_node, read_last_seen
 from leadsman.web.reading.margins import SOON_SECONDS
 from leadsman.web.reading.nodes import UNEVEN, NodeLine, read_nodes
 from leadsman.web.reading.scope import Scope, Span
@@ -151,7 +151,7 @@ class Overview(NamedTuple):
     node: str = ""
     """Only what concerns this one; empty is the whole cluster."""
     culprits: tuple[RowDict, ...] = ()
-    """The pod that grows most on each node that is short of memory or disk at the end, by kind."""
+    """The pod that grows most on each node that is short of memory or disk, by kind, and how old that is (`ago`)."""
     event_cordons: tuple[RowDict, ...] = ()
     """Nodes that are cordoned at the end, as only Events show."""
     contradicted: Mapping[str, str] = MappingProxyType({})
@@ -172,11 +172,11 @@ def read_overview(db: Database, scope: Scope, spans: Iterable[Span], node: str =
     gone at the end still belongs to the range.
     """
     db = db.noting_empty_tables()
-    scope = paced(db, scope)
+    evidence = read_last_seen(db, scope)
+    scope = evidence.scope
     skews = {row["node"]: row for row in ask(db, "numa_skew", scope, node=node)}
     image_gc = read_image_gc(db, scope, node)
     nodes = read_nodes(db, scope, skews, image_gc, node)
-    evidence = read_evidence(db, scope)
     alerts = read_alerts(db, evidence, node)
     not_ready = tuple(ask(db, "not_ready", scope, node=node, drains=list(DRAINERS)))
     late_joiners = next(iter(ask(db, "late_joiners", scope)), None)
@@ -214,13 +214,14 @@ def read_overview(db: Database, scope: Scope, spans: Iterable[Span], node: str =
 
 
 def _read_culprits(db: Database, scope: Scope, nodes: Iterable[NodeLine]) -> list[RowDict]:
-    short = [
-        node.name
+    short = {
+        node.name: node.sample_age if node.stale or scope.as_of else ""
         for node in nodes
-        if not node.stale and (node.pressure or any(margin.met or margin.near for margin in node.margins))
-    ]
+        if node.pressure or any(margin.met or margin.near for margin in node.margins)
+    }
     limits = {"least": LEAST_GROWTH, "least_seconds": GROWN_SECONDS}
-    return ask(db, "culprits", scope, nodes=short[:MOST_SHORT], **limits) if short else []
+    found = ask(db, "culprits", scope, nodes=list(short)[:MOST_SHORT], **limits) if short else []
+    return [row | {"ago": short[row["node"]]} for row in found]
 
 
 def with_contradictions(db: Database, view: Overview) -> Overview:

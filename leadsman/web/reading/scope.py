@@ -62,11 +62,18 @@ class Scope(NamedTuple):
     """Samples of this age say nothing about how it is now: six intervals of the nodes' median pace, where known."""
     stale_after_of: Mapping[str, timedelta] = MappingProxyType({})
     """The same of each node whose own pace is known."""
+    as_of: datetime | None = None
+    """The last observation, if it is too old to show how it is now: all states are those of then. Else None."""
+
+    @property
+    def asked_at(self) -> datetime:
+        """Return the time to which ages are counted: now, or the requested end."""
+        return self.until if self.now is None else max(self.now, self.until)
 
     @property
     def judged_at(self) -> datetime:
-        """Return the time to which ages are counted: now, or the requested end."""
-        return self.until if self.now is None else max(self.now, self.until)
+        """Return the time whose states are shown: that of the question, or of the last observation."""
+        return self.as_of or self.asked_at
 
     @property
     def seconds(self) -> float:

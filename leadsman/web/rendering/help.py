@@ -8,6 +8,7 @@ from leadsman.web.attention.item import Item
 from leadsman.web.reading.alerts import Alert
 from leadsman.web.reading.ask import RowDict
 from leadsman.web.reading.evidence import Evidence
+from leadsman.web.reading.scope import Span
 from leadsman.web.rendering.links import Links
 from leadsman.web.rendering.markdown import runbook_html
 from leadsman.web.rendering.render import environment
@@ -16,6 +17,15 @@ from sql.questions.cells import as_columns
 from sql.questions.limits import Limits
 from sql.questions.queries import SavedQuery, chosen, saved_queries
 from streams.alerting.runbook import Runbook, runbooks
+
+
+class Known(NamedTuple):
+    """Has the age of the data that questions are about."""
+
+    evidence: Evidence | None
+    """Evidence of one cluster; None if the database is empty."""
+    others: Sequence[Span]
+    """The clusters beside that one, if the question is about all."""
 
 
 class Answer(NamedTuple):
@@ -61,10 +71,14 @@ def ask_page(
     answer: Answer | None,
     limits: Limits,
     tables: Sequence[RowDict] = (),
+    known: Known = Known(None, ()),  # noqa: B008 - it cannot be changed
     *,
     wide: bool = False,
 ) -> str:
-    """The box, examples, the saved questions and the tables, with the answer where one was asked."""
+    """The box, examples, the saved questions and the tables, with the answer where one was asked.
+
+    `known` says how old the data is.
+    """
     result = answer.result if answer else None
     every = as_columns(result, UTC) if result else []
     form = chosen(query, given)[0] if query else None
@@ -78,6 +92,8 @@ def ask_page(
         "answer": answer,
         "limits": limits,
         "tables": tables,
+        "evidence": known.evidence,
+        "others": known.others,
         "examples": EXAMPLES,
         "columns_of": columns_of,
         "columns": columns,

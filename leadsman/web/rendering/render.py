@@ -22,11 +22,11 @@ from leadsman.web.attention.episodes import Episode, Timeline, fold
 from leadsman.web.attention.item import Item
 from leadsman.web.attention.unknown import unknowns
 from leadsman.web.reading import words
-from leadsman.web.reading.alerts import group_alerts
+from leadsman.web.reading.alerts import group_alerts, held
 from leadsman.web.reading.ask import RowDict
 from leadsman.web.reading.charts import Chart, Strip
 from leadsman.web.reading.detail import Detail
-from leadsman.web.reading.evidence import absent, freshness, nothing_found
+from leadsman.web.reading.evidence import absent, age, freshness, nothing_found
 from leadsman.web.reading.fleet import GROUPS, ORDERS, ROOMS, Choice, fleet, soonest
 from leadsman.web.reading.nodes import NodeLine
 from leadsman.web.reading.numa_fleet import ORDERS as NUMA_ORDERS
@@ -236,6 +236,7 @@ def environment() -> Environment:
             address_time,
             json_block,
             absent,
+            age,
             freshness,
             nothing_found,
             timed,
@@ -289,11 +290,14 @@ def _cluster(
     cards = _cards(view)
     lines = lines_of(view, cards["items"])
     table = node_table(lines, narrowing, choice)
+    evidence = view.evidence
+    as_of = age(evidence.last_at, view.scope) if evidence.aged and evidence.last_at else ""
     return {
         **cards,
         "view": view,
         "story": story,
-        "fleet": fleet(view.nodes, choice) if len(view.nodes) > 1 else None,
+        "fleet": fleet(view.nodes, choice, as_of) if len(view.nodes) > 1 else None,
+        "as_of": as_of,
         "soon": soonest(view.nodes, view.scope, table.suffix),
         "table": table,
         "unknowns": unknowns(view),
@@ -307,7 +311,7 @@ def _cluster(
             "pending": sum(row["pods"] for row in view.waiting),
             "evicted": sum(node.evicted.ended for node in view.nodes),
             "rejected": sum(node.evicted.admission for node in view.nodes),
-            "firing": sum(alert.firing for alert in view.alerts or ()),
+            "firing": len(held(view.alerts or (), evidence)),
         },
     }
 
@@ -337,7 +341,10 @@ def lines_of(view: Overview, items: Sequence[Item]) -> list[Line]:
 def badges_of(node: NodeLine, items: Sequence[Item]) -> list[Badge]:
     """Its own; where none is serious, also that of the card that names it."""
     own = badges(node)
-    return own if own and own[0].severity < Severity.UNKNOWN else [*named(node, items), *own]
+    if own and own[0].severity < Severity.UNKNOWN:
+        return own
+    found = named(node, items)
+    return [*found, *(badge for badge in own if badge.text not in {each.text for each in found})]
 
 
 def _static(name: str) -> str:

@@ -4,10 +4,14 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Final, NamedTuple
 
+from common.clock import SYSTEM
 from leadsman.web.reading.ask import rows
-from leadsman.web.reading.scope import BadScope, RequestedRange
-from leadsman.web.rendering.help import Answer, ask_page
+from leadsman.web.reading.evidence import read_last_seen
+from leadsman.web.reading.overview import read_spans
+from leadsman.web.reading.scope import BadScope, RequestedRange, choose
+from leadsman.web.rendering.help import Answer, Known, ask_page
 from leadsman.web.rendering.links import ASK, GIVEN, Links
+from leadsman.web.site.pages import Now
 from sql.database.errors import DatabaseError, QueryFailed
 from sql.database.open import Database, Result
 from sql.questions.cells import as_csv
@@ -15,7 +19,7 @@ from sql.questions.limits import MIB
 from sql.questions.limits import SHARED as LIMITS
 from sql.questions.missing import why_empty
 from sql.questions.queries import BadParameter, SavedQuery, UnknownQuery, chosen, run, saved_query
-from sql.questions.query_process import QueryProcess
+from sql.questions.query_process import TIMEOUT, QueryProcess
 
 LONGEST_SQL: Final = 4000
 LONGEST: Final = 500
@@ -74,7 +78,7 @@ class Question(NamedTuple):
         return _cut(process.ask(self.sql, self.given, LIMITS)) if self.sql and self.trusted else None
 
 
-def page_of(db: Database, question: Question, process: QueryProcess) -> str:
+def page_of(db: Database, question: Question, process: QueryProcess, now: Now = SYSTEM.now) -> str:
     """Render the box with the answer, or why there is none: a refusal of the database is a sentence there."""
     answer: Answer | None
     try:
@@ -83,13 +87,34 @@ def page_of(db: Database, question: Question, process: QueryProcess) -> str:
             with suppress(DatabaseError):  # said where it matters
                 process.warm()
     except DatabaseError as error:
-        answer = Answer(None, str(error))
+        answer = Answer(None, _problem(error))
     tables = []
     if question.query is None:
         with suppress(DatabaseError):
             tables = rows(db, "tables", {})
+    known = Known(None, ())
+    with suppress(DatabaseError, BadScope):  # said where it matters
+        known = _known(db, question, now)
     links, wide = question.links(), question.wide
-    return ask_page(links, question.query, question.sql, question.given, answer, LIMITS, tables, wide=wide)
+    return ask_page(links, question.query, question.sql, question.given, answer, LIMITS, tables, known, wide=wide)
+
+
+def _problem(error: DatabaseError) -> str:
+    if isinstance(error, QueryFailed) and error.code == TIMEOUT:
+        limit = f"It took longer than {LIMITS.seconds} s, which is the limit of a question on this page"
+        return f"{limit}: ask for less, for example about one node."
+    return str(error)
+
+
+def _known(db: Database, question: Question, now: Now) -> Known:
+    """The evidence of the cluster that is asked about, else of the latest, and what else the database has."""
+    db = db.noting_empty_tables()
+    spans = read_spans(db)
+    if not spans:
+        return Known(None, ())
+    asked = question.given.get("cluster", "") or question.range.cluster
+    evidence = read_last_seen(db, choose(spans, RequestedRange(asked), now()))
+    return Known(evidence, () if asked else spans[1:])
 
 
 def csv_of(db: Database, question: Question, process: QueryProcess) -> str | None:

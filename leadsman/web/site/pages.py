@@ -9,10 +9,10 @@ from common.clock import SYSTEM
 from common.text import match
 from leadsman.web.attention.attention import attention
 from leadsman.web.attention.episodes import Timeline, kinds_of, timeline
-from leadsman.web.reading.alerts import read_alerts
+from leadsman.web.reading.alerts import held, read_alerts
 from leadsman.web.reading.charts import read_strip
 from leadsman.web.reading.detail import read_details
-from leadsman.web.reading.evidence import paced, read_evidence
+from leadsman.web.reading.evidence import read_last_seen
 from leadsman.web.reading.fleet import CHOSEN, Choice
 from leadsman.web.reading.nodes import MOST_SIMILAR, find
 from leadsman.web.reading.numa_fleet import ORDERS, read_numa_fleet, read_numa_waiting
@@ -143,7 +143,8 @@ def find_of(db: Database, request: Request, now: Now = SYSTEM.now) -> str | None
     result = find(db, scope, request.narrowing.q)
     if result.only is not None:
         raise Redirect(links.match(result.only))
-    return render("find.html.j2", links, {"scope": scope, "result": result, "inline": None})
+    values = {"scope": scope, "result": result, "evidence": read_last_seen(db, scope), "inline": None}
+    return render("find.html.j2", links, values)
 
 
 def numa_of(db: Database, request: Request, now: Now = SYSTEM.now) -> str | None:
@@ -243,11 +244,11 @@ def runbook_of(db: Database, request: Request, name: str, now: Now = SYSTEM.now)
     try:
         db = db.noting_empty_tables()
         spans = read_spans(db)
-        scope = paced(db, choose(spans, request.range, now())) if spans else None
-        evidence = None if scope is None else read_evidence(db, scope)
+        scope = choose(spans, request.range, now()) if spans else None
+        evidence = None if scope is None else read_last_seen(db, scope)
         alerts = None if evidence is None else read_alerts(db, evidence, request.node)
         found = None if alerts is None else [alert for alert in alerts if alert.name == name]
-        fires = scope and request.node and any(alert.firing for alert in found or ())
+        fires = evidence and request.node and held(found or (), evidence)
         view = read_overview(db, scope, spans, request.node) if scope and fires else None
         items = [item for item in attention(view) if name in item.alerts] if view else []
     except DatabaseError:

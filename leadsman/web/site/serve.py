@@ -226,7 +226,7 @@ class Site:
             raise Busy
         self._questions += 1
         try:
-            act = csv_of if question.as_csv else page_of
+            act = csv_of if question.as_csv else partial(page_of, now=self._now)
             return await self._queue.run(_encoded, partial(act, question=question, process=self._process))
         finally:
             self._questions -= 1

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from re import search
 from typing import Final
 
 from bench.page_fill import CLUSTER as FLEET
 from bench.page_fill import SLICES, fill, node_name
+from components.clickhouse import ClickHouseHttp
 from components.command import start, succeeds
 from components.rows import T0, row, store, store_samples, summary
 from paths import LATE_JOINERS, NODE_PRESSURE
@@ -23,6 +24,7 @@ STATES: Final = (
     "quiet",
     "trouble",
     "stale",
+    "stale-node",
     "no-samples",
     "empty",
     "fleet",
@@ -56,12 +58,17 @@ def served(folder: Path) -> Iterator[dict[str, str]]:
     """The address of the page in each state."""
     with ExitStack() as stack:
         states, empty = (stack.enter_context(_site(folder / name)) for name in ("states", "empty"))
+        server = stack.enter_context(ClickHouseHttp(folder / "live")).dsn("live")
+        with connect(server) as db:
+            _stale(db)
+        live = stack.enter_context(_site(server))
         fleet = f"cluster={FLEET}&since=2026-11-20T00:00:00Z&until=2026-11-20T23:46:00Z"
         quiet = f"cluster={QUIET}&since=2026-07-01T11:00:00Z&until=2026-07-01T12:00:05Z"
         yield {
             "quiet": f"{states}/?{quiet}",
             "trouble": f"{states}/?cluster=lab&since=2026-11-21T04:00:00Z&until=2026-11-21T04:30:00Z",
-            "stale": f"{states}/?cluster=lab&last=1h",
+            "stale": f"{live}/",
+            "stale-node": f"{live}/node?node=node-1",
             "no-samples": f"{states}/?cluster=lab&since=2026-11-21T05:00:00Z&until=2026-11-21T06:00:00Z",
             "empty": f"{empty}/",
             "fleet": f"{states}/?{fleet}",
@@ -78,7 +85,7 @@ def served(folder: Path) -> Iterator[dict[str, str]]:
 
 
 @contextmanager
-def _site(db: Path) -> Iterator[str]:
+def _site(db: Path | str) -> Iterator[str]:
     process = start("serve", "--port", "0", db=db)
     try:
         assert process.stderr is not None
@@ -109,3 +116,25 @@ def _quiet(db: Database) -> None:
         )  # fmt: skip
         sample = {"memory_available_bytes": 40 * _GIB, "memory_working_set_bytes": 24 * _GIB}
         store_samples(db, summary(T0, node, (), **sample))
+
+
+def _stale(db: Database) -> None:
+    """Six nodes that were last heard of 20 minutes ago, when a pod filled the memory of the first."""
+    migrate(db)
+    last = datetime.now(UTC) - timedelta(minutes=20)
+    for nth in range(6):
+        node, left = f"node-{nth + 1}", (1, 3, 8, 20, 40, 50)[nth] * _GIB
+        pod = {"namespace": "shop", "pod": f"leaky-{nth}", "uid": f"u{nth}"}
+        store(
+            db,
+            row(NodeRow, ts=last, node=node, ready=True, zone_key=f"r:\0:r-{'ab'[nth % 2]}", pool="general"),
+            row(PodBinding, ts=last, change="bound", phase="Running", node=node, owner_kind="ReplicaSet",
+                owner_name="leaky", **pod),
+            row(EvictionSignal, ts=last, node=node, signal="memory.available", available=left, capacity=64 * _GIB,
+                hard_threshold=2 * _GIB, hard_met=nth == 0),
+        )  # fmt: skip
+        for minute in range(11):
+            grown = {"memory_working_set_bytes": _GIB * (1 + minute if nth == 0 else 1)}
+            sample = {"memory_available_bytes": left, "memory_working_set_bytes": 64 * _GIB - left}
+            at = last - timedelta(minutes=10 - minute)
+            store_samples(db, summary(at, node, [pod | grown], **sample))

@@ -2,6 +2,7 @@
 
 import re
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -86,3 +87,19 @@ def test_a_page_that_lost_its_site_is_not_live_and_names_its_age(seen: dict[str,
 def test_live_and_the_range_stay_through_links(seen: dict[str, Any]) -> None:
     assert "last=6h" in seen["url"]
     assert "live=1" in seen["url"]
+
+
+def test_a_live_page_says_its_age_anew_though_nothing_changes(tmp_path: Path) -> None:
+    """No event says that data gets older: it takes the minute after which the page is fetched again."""
+    made = "Number(document.querySelector('#main').dataset.made)"
+    actions: list[list[object]] = [
+        ["read", "before", f"window.before = {made}"],
+        ["until", f"{made} > window.before"],
+    ]
+    with ClickHouseHttp(tmp_path / "server") as http:
+        dsn = http.dsn("live")
+        with connect(dsn) as database:
+            migrate(database)
+            store(database, row(NodeRow, node="first-node", ready=True))
+        with serving(dsn) as address:
+            browse([{"url": f"{address}/?live=1", "actions": actions}])

@@ -19,6 +19,7 @@ pytestmark = pytest.mark.components("browser")
 
 CELLS: Final = "document.querySelectorAll('.fleetcells > *').length"
 GREEN: Final = "document.querySelectorAll('.allclear').length"
+AGED: Final = "document.querySelectorAll('main.aged').length"
 ROWS: Final = "document.querySelectorAll('#node-table tbody tr').length"
 
 
@@ -46,9 +47,10 @@ MAP_HIGH: Final = "Math.round(document.querySelector('#map')?.getBoundingClientR
 CLIPPED: Final = """[...document.querySelectorAll('.scroll')]
     .filter((each) => each.scrollWidth > each.clientWidth + 1).map((each) => each.textContent.trim().slice(0, 60))"""
 READ: Final = {
-    "green": GREEN, "card": CARD, "high": HIGH, "cut": CLIPPED, "cells": CELLS, "rows": ROWS, "map high": MAP_HIGH
+    "green": GREEN, "aged": AGED, "card": CARD, "high": HIGH, "cut": CLIPPED, "cells": CELLS, "rows": ROWS,
+    "map high": MAP_HIGH,
 }  # fmt: skip
-AXED_ON_A_PHONE: Final = frozenset(STATES if NIGHT else {"trouble", "numa", "node-trouble", "ask"})
+AXED_ON_A_PHONE: Final = frozenset(STATES if NIGHT else {"trouble", "stale", "numa", "node-trouble", "ask"})
 """A page of each kind: what differs from a desk is how it is laid out."""
 
 
@@ -83,7 +85,12 @@ def test_only_the_quiet_cluster_is_all_clear(pages: dict[tuple[str, int], dict[s
     assert found == {"quiet": 1, "trouble": 0, "stale": 0, "no-samples": 0, "fleet": 0}
 
 
-@pytest.mark.parametrize("state", ["trouble", "stale", "fleet", "node-trouble"])
+def test_only_a_live_cluster_that_is_not_heard_of_is_grey(pages: dict[tuple[str, int], dict[str, Any]]) -> None:
+    grey = {state for state in STATES if pages[state, DESK]["read"]["aged"]}
+    assert grey == {state for state in STATES if state.startswith("stale")}
+
+
+@pytest.mark.parametrize("state", ["trouble", "stale", "stale-node", "fleet", "node-trouble"])
 def test_on_a_phone_the_first_card_is_seen_and_no_page_is_endless(
     pages: dict[tuple[str, int], dict[str, Any]], state: str
 ) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pytest
 from aiohttp import web
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
+from prometheus_client import REGISTRY, Counter
 
 from common.otlp import pushing
 from common.settings import TelemetrySettings
@@ -31,11 +32,15 @@ async def test_the_figures_are_pushed_with_their_names_labels_and_kinds() -> Non
     figures: dict[Figure, Callable[[], Values]] = {
         ROOM: lambda: {("n1",): 5.0, ("\u202en2",): -1.0},
         TAKEN: lambda: {(): 3.0},
+        Figure("of_nothing", "gauge", "A figure without a value", ("node",)): dict,
     }
+    of_a_module = Counter("leadsman_test_kept", "Things that were kept", ["kind"])
+    of_a_module.labels(kind="node").inc(2)
     async with serving(take) as url:
         with registered(figures, list):
             async with pushing(f"{url}/v1/metrics", 0.01, "serve"), asyncio.timeout(30):
                 await both.wait()
+    REGISTRY.unregister(of_a_module)
     (resource,) = ExportMetricsServiceRequest.FromString(bodies[0]).resource_metrics
     assert {each.key: each.value.string_value for each in resource.resource.attributes}["leadsman.part"] == "serve"
     found = {each.name: each for each in resource.scope_metrics[0].metrics}
@@ -46,6 +51,11 @@ async def test_the_figures_are_pushed_with_their_names_labels_and_kinds() -> Non
     assert points == {"n1": 5.0, "\\u202en2": -1.0}
     taken = found["leadsman_things_taken_total"].sum
     assert (taken.is_monotonic, taken.data_points[0].as_double) == (True, 3.0)
+    kept = found["leadsman_test_kept_total"].sum.data_points
+    assert [each.as_double for each in kept] == [2.0], "a counter of a module, without the time at which it was made"
+    assert "leadsman_of_nothing" not in found, "a metric without a point has no kind"
+    assert "leadsman_stage_seconds" not in found
+    assert all(name.startswith("leadsman_") for name in found)
     assert found["leadsman_ready"].gauge.data_points[0].as_double == 1.0
 
 

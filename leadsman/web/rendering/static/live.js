@@ -8,6 +8,7 @@
   if (!button) return;
   const SILENT = 25000;  // three heartbeats and a long answer of the database
   const AGAIN = 5000;
+  const OLD = 60000;  // a page that nothing changes is fetched anew: its data gets older, and it has to say so
   const wanted = button.getAttribute('aria-pressed') === 'true';
   button.addEventListener('click', () => {
     const address = new URL(location.href);
@@ -20,6 +21,7 @@
   let heard = 0;     // when the last event arrived
   let pending = false;
   let fetching = false;
+  let renewed = Date.now();
   const made = () => window.leadsmanTime(Number($('#main').dataset.made));
   const show = (live, text) => {
     document.documentElement.dataset.live = live ? 'yes' : 'lost';
@@ -68,7 +70,7 @@
       const answer = await fetch(location.href, { cache: 'no-store', signal: AbortSignal.timeout(SILENT) });
       if (!answer.ok) throw new Error(String(answer.status));
       const text = await answer.text();
-      if (!atWork()) { replace(text); pending = false; well(); }
+      if (!atWork()) { replace(text); renewed = Date.now(); pending = false; well(); }
     } catch {
       lost('The page could not be renewed');
     } finally { fetching = false; }
@@ -79,7 +81,7 @@
     heard = Date.now();
     source = new EventSource(`/events?cluster=${button.dataset.cluster}`);
     source.addEventListener('changed', () => { heard = Date.now(); pending = true; renew(); });
-    source.addEventListener('same', () => { heard = Date.now(); if (!pending) well(); });
+    source.addEventListener('same', () => { heard = Date.now(); if (!pending) well(); if (heard - renewed > OLD) { pending = true; renew(); } });
     source.addEventListener('down', () => { heard = Date.now(); lost('The database does not answer'); });
     source.addEventListener('error', () => lost('The connection is lost'));
   };

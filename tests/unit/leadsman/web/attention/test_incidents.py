@@ -28,7 +28,8 @@ def item(fact: str, *nodes: str, short_of: str = "memory", **values: Any) -> Ite
 
 
 def growth(node: str, owner: str, pod: str, gib: float, **values: Any) -> dict[str, Any]:
-    given = {"node": node, "kind": "memory", "namespace": "shop", "pod": pod, "owner": owner, "owner_known": True}
+    given: dict[str, Any] = {"node": node, "kind": "memory", "ago": "", "namespace": "shop", "pod": pod}
+    given |= {"owner": owner, "owner_known": True}
     return {**given, "owner_kind": "ReplicaSet" if owner else "", "bytes_per_second": gib * GIB / 3600, **values}
 
 

@@ -472,7 +472,9 @@ def test_a_number_of_zero_needs_evidence_too(database: Database) -> None:
     store(database, ready("n"), running("n"))
     sampled(database, "n")
     assert page(database, T0).text.count("not ready0") == 1
-    assert "not ready?" in page(database, T0 + timedelta(days=1)).text
+    aged = page(database, T0 + timedelta(days=1))
+    assert "wrap wide aged" in aged.classes, "0 as of then"
+    assert "not ready?" in page(database, T0 + timedelta(days=1), **LATER).text
 
 
 def test_a_node_s_page_is_as_fresh_as_the_node(database: Database) -> None:

@@ -9,10 +9,11 @@ from components.rows import T0, row, store, store_samples, summary
 from leadsman.web.reading.scope import BadScope
 from leadsman.web.rendering.help import EXAMPLES, columns_of
 from leadsman.web.site.asking import Question, page_of
+from sql.database.errors import QueryFailed
 from sql.database.open import Database
 from sql.questions.limits import SHARED
 from sql.questions.queries import saved_queries, saved_query
-from sql.questions.query_process import QueryProcess
+from sql.questions.query_process import TIMEOUT, QueryProcess
 from streams.fold.findings import Eviction, NodeEvent, NodeRow
 
 
@@ -100,3 +101,15 @@ def test_the_form_of_a_page_asks_by_another_count_with_all_that_it_lists(databas
     )
     assert "No answer" not in again
     assert "No answer" in asked(database, name="pending_pods", **{"p.by": "node", "p.fitting": "1"})
+
+
+def test_a_question_that_takes_too_long_is_told_the_limit(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def slow(*_: object) -> None:
+        raise QueryFailed("chdb:///db: the query was refused: Code: 159. DB::Exception", TIMEOUT)
+
+    monkeypatch.setattr(Question, "rows", slow)
+    page = asked(database, name="next_eviction")
+    assert f"It took longer than {SHARED.seconds} s" in page
+    assert "Code: 159" not in page

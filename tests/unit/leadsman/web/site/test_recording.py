@@ -27,6 +27,7 @@ def test_a_recording_has_its_colours_and_says_when_it_ended(database: Database) 
     assert "Recording" not in live
     assert 'id="live"' in live
     assert " ago" in live
+    assert ('class="wrap wide aged"' in recorded, 'class="wrap wide aged"' in live) == (False, True)
     card = live[live.index("No current data") :].split("</article>")[0]
     assert 'class="lasted"' not in card, "the age beside it is that of now, not of the range"
     spans = read_spans(database)
@@ -34,7 +35,7 @@ def test_a_recording_has_its_colours_and_says_when_it_ended(database: Database) 
         level_of(read_overview(database, choose(spans, RequestedRange(), now), spans).nodes[0])
         for now in (None, later)
     ]
-    assert levels == [Level.PLENTY, Level.UNKNOWN]
+    assert levels == [Level.PLENTY, Level.PLENTY], "of then, in grey"
 
 
 def test_a_range_of_a_recording_says_its_own_end(database: Database) -> None:
