@@ -173,7 +173,6 @@ def _behind(texts: Iterable[str]) -> str:
     return "|".join(f"(?<={re.escape(each)})" for each in texts)
 
 
-_SPOKEN: Final = ("bearer ", "basic ", "password ", "passwd ", "passphrase ")
 _GITLAB: Final = ("pat", "dt", "rt", "wt", "ffct", "soat", "cbt", "ft", "imt", "agent", "ptt")
 # Searches that begin with one character, because Python finds that fastest.
 _DASH: Final = re.compile(
@@ -260,7 +259,7 @@ def _may_name_secret(folded: str) -> bool:
         or ("=" in folded and _has_word(folded))
         or (">" in folded and _has_secret_name_before(folded, ">"))
         or ("'" in folded and _has_secret_name_before(folded, "':"))
-        or (" " in folded and any(each in folded for each in _SPOKEN))
+        or (" " in folded and ("bearer " in folded or "basic " in folded or _says_password(folded)))
         or "authorization" in folded
         or (_has_command(folded) and _may_say_password(folded))
     )
@@ -282,6 +281,10 @@ def _may_say_password(folded: str) -> bool:
     """A tab between the words of a command has an escape in a document."""
     texts = (folded, folded.replace("\\t", "\t")) if "\\t" in folded else (folded,)
     return any(_SHORT_FLAG.search(each) or _PIPED.search(each) for each in texts)
+
+
+def _says_password(folded: str) -> bool:
+    return "password " in folded or "passwd " in folded or "passphrase " in folded
 
 
 def _has_secret_name_before(folded: str, separator: str) -> bool:

@@ -139,7 +139,7 @@ def _import_engine() -> None:
         raise ModuleNotFoundError(name="chdb")
     package = sys.modules["chdb"] = module_from_spec(spec)
     flags = sys.getdlopenflags()
-    sys.setdlopenflags(flags | os.RTLD_DEEPBIND)  # as chDB does: its allocator is its own
+    sys.setdlopenflags(flags | getattr(os, "RTLD_DEEPBIND", 0))  # as chDB does, on Linux: its allocator is its own
     try:
         import_module("chdb._chdb")
     finally:

@@ -11,7 +11,6 @@ import msgspec
 
 from common.amounts import counted
 from common.text import plain_json
-from leadsman.cli.console import out
 from leadsman.cli.present.layout import columns, folded, lines
 from sql.database.open import Result
 from sql.questions.cells import Column, as_columns, as_csv
@@ -48,6 +47,8 @@ def show_raw(form: str, document: Callable[[], Any], rows: Callable[[], Result])
 
 def show_lines(sentences: Iterable[str], form: str) -> None:
     """Print the sentences of an answer, wrapped where a terminal sets a width."""
+    from leadsman.cli.console import out  # rich, which no table and no answer for a program needs
+
     for line in sentences:
         out.print(line, soft_wrap=_width(form) is None)
 

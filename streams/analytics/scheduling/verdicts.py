@@ -127,7 +127,7 @@ def cluster_of(nodes: ClusterNodes) -> Cluster:
     """Return a cluster's facts for the rules; the newest kubelet's version stands in for the scheduler's."""
     known = nodes.nodes.values()
     version = blind_spot.newest({node.version for node in known})
-    return Cluster(Counter(node.zone for node in known), version, version_is_stand_in=True)
+    return Cluster(Counter(node.zone for node in known), version)
 
 
 def spot(

@@ -20,6 +20,8 @@ from streams.rules.numa.wire import (
     CraneZone,
     KoordinatorAlloc,
     KoordinatorPolicy,
+    KoordinatorReservation,
+    KoordinatorStatus,
     KoordinatorTopology,
     Nrt,
     NrtAnnotations,
@@ -72,7 +74,7 @@ def koordinator_cpus(annotations: PodAnnotations) -> frozenset[int]:
     """Return the CPUs that koordinator's scheduler gave a pod (rules: koordinator); empty if it gave none."""
     if not annotations.koordinator_resource_status:
         return frozenset()
-    status = decoded(annotations.koordinator_resource_status, KoordinatorAlloc, "resource-status")
+    status = decoded(annotations.koordinator_resource_status, KoordinatorStatus, "resource-status")
     return cpu_list(status.cpuset)
 
 
@@ -155,7 +157,7 @@ def _policy(nrt: Nrt) -> tuple[str, str]:
 def _koordinator(nrt: Nrt, annotations: NrtAnnotations) -> NumaView:
     detail = decoded(annotations.cpu_topology, KoordinatorTopology, "cpu-topology").detail
     policy = decoded(annotations.cpu_manager_policy or "{}", KoordinatorPolicy, "cpu-manager-policy")
-    reservation = decoded(annotations.reservation or "{}", KoordinatorPolicy, "reservation")
+    reservation = decoded(annotations.reservation or "{}", KoordinatorReservation, "reservation")
     allocs = decoded(annotations.pod_cpu_allocs or "null", list[KoordinatorAlloc] | None, "pod-cpu-allocs")  # type: ignore[arg-type]
     topology_policy, scope = _policy(nrt)
     return NumaView(

@@ -70,8 +70,6 @@ class KoordinatorTopology(Object, frozen=True):
 
 
 class KoordinatorAlloc(Object, frozen=True):
-    """Also the status of one pod, which has its CPUs alone."""
-
     namespace: str = ""
     name: str = ""
     uid: str = ""
@@ -79,10 +77,16 @@ class KoordinatorAlloc(Object, frozen=True):
 
 
 class KoordinatorPolicy(Object, frozen=True):
-    """Also a reservation, which has no policy."""
-
     policy: str = ""
     reserved_cpus: str = msgspec.field(default="", name="reservedCPUs")
+
+
+class KoordinatorReservation(Object, frozen=True):
+    reserved_cpus: str = msgspec.field(default="", name="reservedCPUs")
+
+
+class KoordinatorStatus(Object, frozen=True):
+    cpuset: str = ""
 
 
 class VolcanoPolicies(Object, frozen=True, rename=None):

@@ -7,7 +7,6 @@ Amounts are in base units, cpu in millicores, each rounded up once from the exac
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from itertools import chain
 from typing import Final, NamedTuple, TypeAlias
 
 from ingest.model.objects.base import ResourceList, Resources
@@ -288,8 +287,16 @@ def _where_present(addition: _Amounts, amounts: _Amounts) -> _Amounts:
 
 
 def _sum(*terms: _Amounts) -> _Amounts:
-    return {name: sum(each.get(name, 0) for each in terms) for name in dict.fromkeys(chain(*terms))}
+    total: _Amounts = {}
+    for term in terms:
+        for name, amount in term.items():
+            total[name] = total.get(name, 0) + amount
+    return total
 
 
 def _max(*terms: _Amounts) -> _Amounts:
-    return {name: max(each[name] for each in terms if name in each) for name in dict.fromkeys(chain(*terms))}
+    largest: _Amounts = {}
+    for term in terms:
+        for name, amount in term.items():
+            largest[name] = max(largest.get(name, amount), amount)
+    return largest

@@ -37,11 +37,10 @@ class Finding(NamedTuple):
 
 
 class Cluster(NamedTuple):
-    """The known facts about a cluster: its nodes by zone, and the version of its scheduler or a substitute."""
+    """The known facts about a cluster: its nodes by zone, and a version that stands in for its scheduler's."""
 
     zones: Mapping[str, int]
     version: str
-    version_is_stand_in: bool
     """The newest kubelet's version: never newer than the API server, whose scheduler may be a minor older."""
 
     @property
@@ -290,11 +289,7 @@ def judge_placement(placement: Placement, cluster: Cluster) -> Finding | None:
 
 
 def _version(cluster: Cluster) -> str:
-    source = (
-        f"newest kubelet is {cluster.version[:40]}, which stands in for the scheduler's version"
-        if cluster.version_is_stand_in
-        else f"scheduler is set to be {cluster.version[:40]}"
-    )
+    source = f"newest kubelet is {cluster.version[:40]}, which stands in for the scheduler's version"
     try:
         known = affected(cluster.version)
     except UnknownVersion:

@@ -41,6 +41,10 @@ def test_a_saved_question_needs_nothing_that_reads_what_a_cluster_says() -> None
     assert heavy_after("import sql.questions.queries", {"prometheus_client", "ingest.normalize.redact"}) == set()
 
 
+def test_tables_and_answers_for_programs_need_no_console() -> None:
+    assert heavy_after("import leadsman.cli.present.tables", {"rich.console"}) == set()
+
+
 def test_every_module_with_a_command_is_listed_and_no_other() -> None:
     files = {file.stem.replace("_", "-") for file in (ROOT / "leadsman/cli").glob("*.py")}
     helpers = {

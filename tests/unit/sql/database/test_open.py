@@ -7,7 +7,9 @@ import threading
 import time
 from contextlib import suppress
 from datetime import UTC, datetime
+from importlib.machinery import ModuleSpec
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -18,6 +20,7 @@ from hypothesis import strategies as st
 
 from components.disk import Disk, why_no_disk
 from components.rows import T0, dicts, row, store, store_samples, summary
+from sql.database import engine
 from sql.database.dsn import Embedded, Server, parse_dsn
 from sql.database.engine import ENGINE_SETTINGS
 from sql.database.errors import BadDsn, DatabaseError, DatabaseHeld, DatabaseUnreachable, QueryFailed
@@ -470,3 +473,15 @@ def test_a_parameter_s_name_is_no_pattern() -> None:
     assert bound("SELECT 1 -- {" + "a" * 4000, {"(a|a)*b": "1", "(": "1"}) is None
     assert bound("{" * 4000 + "x:String}", {"x": "1"}) == {"x": "1"}
     assert time.process_time() - began < 1
+
+
+def test_the_engine_is_imported_where_libraries_cannot_be_bound_deeply(monkeypatch: pytest.MonkeyPatch) -> None:
+    """macOS and musl have no RTLD_DEEPBIND, and chDB itself uses it on Linux alone."""
+    monkeypatch.delattr("os.RTLD_DEEPBIND")
+    monkeypatch.setitem(sys.modules, "chdb", None)
+    monkeypatch.setattr(engine, "find_spec", lambda name: ModuleSpec(name, None))
+    monkeypatch.setattr(engine, "import_module", lambda name: SimpleNamespace(connect=name))
+    flags = sys.getdlopenflags()
+    engine._import_engine()
+    assert vars(sys.modules["chdb"])["connect"] == "chdb.state"
+    assert sys.getdlopenflags() == flags

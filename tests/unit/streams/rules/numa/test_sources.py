@@ -162,6 +162,17 @@ def test_a_koordinator_pod_without_a_cpuset_is_not_pinned() -> None:
         koordinator_cpus(PodAnnotations(koordinator_resource_status='{"cpuset":"3-1"}'))
 
 
+def test_what_is_not_read_of_a_koordinator_status_or_reservation_may_have_any_form() -> None:
+    status = '{"cpuset":"0-1","name":5,"namespace":null,"uid":{}}'
+    assert koordinator_cpus(PodAnnotations(koordinator_resource_status=status)) == frozenset({0, 1})
+    annotations = {
+        "node.koordinator.sh/cpu-topology": '{"detail":[{"id":0,"core":0,"socket":0,"node":0}]}',
+        "node.koordinator.sh/reservation": '{"reservedCPUs":"0","policy":null}',
+    }
+    view = parse_topology_object(nrt(metadata={"name": "n", "annotations": annotations}))
+    assert view.reserved == frozenset({0})
+
+
 @pytest.mark.parametrize(("policy", "expected"), [("exclusive", {0: 2}), ("", {0: 2}), ("numa", {}), ("none", {})])
 def test_crane_counts_only_what_is_exclusive(policy: str, expected: dict[int, int]) -> None:
     result = '[{"name":"node0","type":"Node","resources":{"capacity":{"cpu":"2"}}}]'
