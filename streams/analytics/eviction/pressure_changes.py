@@ -2,7 +2,7 @@
 
 There are two witnesses: the node's conditions, and the kubelet's Events. Each is a fact with its own time, and the
 rows follow from all facts together, in any order. The "no pressure" trio that every kubelet start emits is not a
-recovery (rules: eviction-messages): its rows are marked.
+recovery (rules: eviction-messages): its rows are marked. Without an Event of the start, the trio shows it by itself.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,6 +26,8 @@ ABOUT: Final = timedelta(minutes=10)
 """The same, where one of them is an Event of pasted text, whose age counts from a time that is minutes old."""
 START_UP: Final = timedelta(seconds=10)
 """Time after `Starting kubelet.` within which a kubelet without pressure is taken to be starting."""
+AT_ONCE: Final = timedelta(seconds=2)
+"""Events of one start are at most this far apart."""
 MAX_FACTS: Final = 40
 """Facts of a condition, and starts of a kubelet, that later witnesses can still confirm or complete."""
 
@@ -119,9 +121,22 @@ def _starts_up(at: datetime, starts: Sequence[datetime]) -> bool:
 
 
 def _rows(state: State, record: Record) -> list[PressureChange]:
+    starts = (*state.starts, *_trios(state))
     return [
-        row for condition, facts in state.facts.items() for row in _of_one(condition, facts, state.starts, record)
+        row for condition, facts in state.facts.items() for row in _of_one(condition, facts, starts, record)
     ]
+
+
+def _trios(state: State) -> list[datetime]:
+    """When Events said at once that there is no pressure of any kind: nothing but a start emits all three."""
+    first, *others = ([each.at for each in state.facts.get(name, ()) if _is_absence(each)] for name in PRESSURES)
+    return [
+        at - AT_ONCE for at in first if all(any(abs(at - each) <= AT_ONCE for each in other) for other in others)
+    ]
+
+
+def _is_absence(fact: Fact) -> bool:
+    return not fact.status and fact.evidence != "condition"
 
 
 def _of_one(
