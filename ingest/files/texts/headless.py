@@ -35,11 +35,11 @@ IS_STATE: Final = re.compile(
 """Matches how a container ended, which people paste alone."""
 _KILLED: Final = re.compile(r"[ \t]+Reason:[ \t]+OOMKilled[ \t]*")
 _EVICTED: Final = "Evicted"
+_WAS_USING: Final = r"Container [a-z0-9-]{1,63} was using \w{1,30}, "
 _LOW: Final = (
-    r"The node was low on resource: [\w.-]{1,40}\. "
-    r"(?:Threshold quantity: \w{1,30}, available: \w{1,30}\. ?"
-    r"(?:Container [a-z0-9-]{1,63} was using \w{1,30}, request is \w{1,30}(?:, has larger consumption of [\w-]{1,40})?\. ?)*"
-    r"|(?:Container [a-z0-9-]{1,63} was using \w{1,30}, which exceeds its request of \w{1,30}\. ?)+)"
+    r"The node was low on resource: [\w.-]{1,40}\. (?:Threshold quantity: \w{1,30}, available: \w{1,30}\. ?"
+    rf"(?:{_WAS_USING}request is \w{{1,30}}(?:, has larger consumption of [\w-]{{1,40}})?\. ?)*"
+    rf"|(?:{_WAS_USING}which exceeds its request of \w{{1,30}}\. ?)+)"
 )
 _IN_PROSE: Final = re.compile(_LOW)
 IS_IN_PROSE: Final = re.compile(_LOW.encode())

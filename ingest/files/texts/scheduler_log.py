@@ -199,9 +199,7 @@ def with_times(log: SchedulerLog, newest: datetime, pods: Mapping[str, Pod]) -> 
             yield at, replace(attempt, at=at, uid=uid)
 
 
-def told(
-    attempts: Iterable[tuple[datetime, Attempt]], known: Container[str], *, is_dated: bool
-) -> Iterator[Event]:
+def told(attempts: Iterable[tuple[datetime, Attempt]], known: Container[str], *, is_dated: bool) -> Iterator[Event]:
     """Yield the Events that a scheduler writes with these lines, about pods that are not `known` by `namespace/name`:
     one for each pod and text, and the placement of a pod that failed before. Without `is_dated`, their year is the
     latest that is possible.

@@ -122,17 +122,13 @@ def _starts_up(at: datetime, starts: Sequence[datetime]) -> bool:
 
 def _rows(state: State, record: Record) -> list[PressureChange]:
     starts = (*state.starts, *_trios(state))
-    return [
-        row for condition, facts in state.facts.items() for row in _of_one(condition, facts, starts, record)
-    ]
+    return [row for condition, facts in state.facts.items() for row in _of_one(condition, facts, starts, record)]
 
 
 def _trios(state: State) -> list[datetime]:
     """When Events said at once that there is no pressure of any kind: nothing but a start emits all three."""
     first, *others = ([each.at for each in state.facts.get(name, ()) if _is_absence(each)] for name in PRESSURES)
-    return [
-        at - AT_ONCE for at in first if all(any(abs(at - each) <= AT_ONCE for each in other) for other in others)
-    ]
+    return [at - AT_ONCE for at in first if all(any(abs(at - each) <= AT_ONCE for each in other) for other in others)]
 
 
 def _is_absence(fact: Fact) -> bool:
