@@ -177,8 +177,8 @@ def is_of_kubelet(reason: str, message: str) -> bool:
 def _starts(lines: list[str]) -> Iterator[int]:
     """Yield the numbers of the lines that begin an object.
 
-    A name within containers is ignored, because the text of one can look like it, unless all is cut there: no field
-    of a pod follows, and no message of a container precedes. An object is closed by its Events, by a command, by the
+    A name within containers is ignored, because the text of one can look like it. It counts if all is cut there: no
+    field of a pod follows, and no message of a container precedes. An object is closed by its Events, by a command, by the
     fence behind it, and by an empty line outside of its containers.
     """
     is_closed, within, is_fenced, is_pod, is_said = True, "", False, False, False

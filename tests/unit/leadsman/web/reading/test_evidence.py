@@ -603,7 +603,7 @@ def test_nothing_is_wrong_with_image_gc_is_not_said_beside_settings_by_which_it_
 
 
 def test_numa_nodes_alone_are_data_and_no_sample(database: Database) -> None:
-    """As of a NodeResourceTopology that somebody pasted without anything else."""
+    """A NodeResourceTopology may be pasted without anything else."""
     store(database, row(NumaSkew, node="n1", scope="node", fidelity="nrt", cpu_manager_policy="static"))
     evidence = read_evidence(database, HOUR)
     assert (evidence.seen, evidence.last_at, evidence.sampled_nodes) == (True, T0, 0)
