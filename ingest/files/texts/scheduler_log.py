@@ -202,8 +202,8 @@ def with_times(log: SchedulerLog, newest: datetime, pods: Mapping[str, Pod]) -> 
 def told(attempts: Iterable[tuple[datetime, Attempt]], known: Container[str], *, is_dated: bool) -> Iterator[Event]:
     """Yield the Events that a scheduler writes with these lines, about pods that are not `known` by `namespace/name`.
 
-    There is one for each pod and text, and one for the placement of a pod that failed before. Without `is_dated`, their year is the
-    latest that is possible.
+    There is one for each pod and text, and one for the placement of a pod that failed before. Without `is_dated`,
+    their year is the latest that is possible.
     """
     failed = dict[tuple[str, str], tuple[datetime, datetime, int]]()
     placed = dict[str, tuple[datetime, str]]()
