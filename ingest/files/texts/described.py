@@ -178,8 +178,8 @@ def _starts(lines: list[str]) -> Iterator[int]:
     """Yield the numbers of the lines that begin an object.
 
     A name within containers is ignored, because the text of one can look like it. It counts if all is cut there: no
-    field of a pod follows, and no message of a container precedes. An object is closed by its Events, by a command, by the
-    fence behind it, and by an empty line outside of its containers.
+    field of a pod follows, and no message of a container precedes. An object is closed by its Events, by a command,
+    by the fence behind it, and by an empty line outside of its containers.
     """
     is_closed, within, is_fenced, is_pod, is_said = True, "", False, False, False
     last = max((number for number, line in enumerate(lines) if field_name(line) in _BEHIND_CONTAINERS), default=-1)
