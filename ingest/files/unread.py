@@ -25,6 +25,13 @@ _CRICTL: Final = r"(?:CONTAINER(?: ID)? {3,}IMAGE {3,}CREATED|POD ID {3,}CREATED
 _MACHINE: Final = r"(?:Filesystem +(?:Size|Inodes|1K-blocks) |[ \t]+total +used +\**free)"
 _TOP: Final = r"(?:NAMESPACE +)?(?:POD|NAME) +(?:NAME +)?CPU\(cores\) "
 _ROW: Final = r"[ \t`|]*(?:Normal|Warning)[ |]+[A-Z]\w+[ |]+(?:\d+[ydhms])+ "
+_CHECKPOINT: Final = r"[^\n]{0,200}?\{\s*\"policyName\": ?\"(?:none|static|None|Static|BestEffort)\""
+_A_CHECKPOINT: Final = "a kubelet's checkpoint within other text"
+_OF_CPUS: Final = r"(?:[ \t]*NUMA node\d+ CPU\(s\):|available: \d+ nodes? \(\d|node \d+ cpus:)"
+_ABOUT_CPUS: Final = "the output of lscpu or numactl, which is not read"
+_SAVE_CHECKPOINT: Final = (
+    "save a kubelet's checkpoint by itself, as NODE.cpu_manager_state.json or NODE.memory_manager_state.json"
+)
 _OF_MUST_GATHER: Final = "event-filter.html"
 """A page that shows the Events beside it."""
 _TEXTS: Final[tuple[tuple[str, str], ...]] = (
@@ -74,6 +81,18 @@ _TEXTS: Final[tuple[tuple[str, str], ...]] = (
     (
         r"(?:\S+ std(?:out|err) [FP] )?[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ ",
         f"neither a kubelet's log nor a scheduler's dump of its cache; {SAVE}",
+    ),
+    (
+        rf"(?:[^\n]*\n){{0,400}}?{_CHECKPOINT}",
+        f"{_A_CHECKPOINT}; {_SAVE_CHECKPOINT}",
+    ),
+    (
+        rf"(?:[^\n]*\n){{0,40}}?{_OF_CPUS}",
+        f"{_ABOUT_CPUS}; {_SAVE_CHECKPOINT}",
+    ),
+    (
+        r"(?:[^\n]*\n){0,9}?[^\n]*\bkubectl [^\n]{0,2000}--no-headers",
+        f"columns without their heads; leave out --no-headers, or {SAVE}",
     ),
     (
         r"[^\n]{0,2000} objectAPIversion=",
@@ -135,6 +154,8 @@ _WITHIN: Final = tuple(
         (_TOP, f"a table of kubectl top, which is not read; {_STATISTICS}", True),
         (f"{_OOM}|{_KILLED}", f"the kernel's log, which is not read; {SAVE}", True),
         (_DRAINED, f"the output of kubectl drain, which is not read; {SAVE}", True),
+        (_CHECKPOINT, f"{_A_CHECKPOINT}, which is not read; {_SAVE_CHECKPOINT}", True),
+        (_OF_CPUS, _ABOUT_CPUS, False),
         (_RUNTIME, "a container runtime's log", False),
         (_CRICTL, "a table of crictl", False),
         (_MACHINE, "the output of free or df", False),

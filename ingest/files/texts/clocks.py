@@ -26,6 +26,13 @@ _JOURNAL: Final = re.compile(
     re.MULTILINE,
 )
 """The head of journalctl, whose end is that of the lines below it."""
+_WATCHED: Final = re.compile(
+    rb"^[ \t>|]*Every \d{1,6}[.,]\ds: [^\n]{1,500} \w{3} (?P<month>[A-Z][a-z]{2}) {1,2}\d{1,2} \d\d:\d\d:\d\d"
+    rb"(?: [AP]M)?(?: [A-Z]{2,5})? (?P<year>(?:19[7-9]|2[01]\d)\d)[ \t\r]*$",
+    re.MULTILINE,
+)
+"""The head that watch puts above what it ran."""
+_MONTHS: Final = (b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec")
 _MONTH: Final = re.compile(
     rb'(?:^|(?<=[ :="]))[IWEF](?P<month>0[1-9]|1[0-2])\d\d \d\d:\d\d:\d\d\.\d{6} ', re.MULTILINE
 )
@@ -50,6 +57,9 @@ def clock_of(data: bytes) -> tuple[list[tuple[int, int]], timedelta | None]:
             marks[found.end()] = _MIDDLE, int(found["year"])
         zone = _zone((found["zone"] or b"").replace(b"UTC", b"+0000") or b"+9999")
         offset = zone if -WEST <= zone <= EAST else offset
+    for found in _WATCHED.finditer(data):
+        if found["month"] in _MONTHS:
+            marks[found.start()] = _MONTHS.index(found["month"]) + 1, int(found["year"])
     for found in _LOGRUS.finditer(data):
         zone = _zone(found["zone"] or b"+0000")
         if -WEST <= zone <= EAST:

@@ -34,6 +34,8 @@ _WITHOUT_TEXT: Final = {"", *OF_POD[: OF_POD.index("Labels")], "Status", "Reason
 """Fields of a pod below which nothing that a container wrote can follow."""
 _OF_NODES_ALONE: Final = frozenset({"Taints", "Unschedulable", "Conditions", "Capacity", "Allocatable"})
 _OF_PODS_ALONE: Final = frozenset({"Node", "Start Time", "Status", "Reason"})
+_BEHIND_CONTAINERS: Final = frozenset(OF_POD[OF_POD.index("Containers") + 1 :])
+_MAY_SAY: Final = re.compile(r"\s+Message:")
 _FIRST_CONTAINERS: Final = RANKS_OF_POD["Init Containers"]
 _CONTAINERS: Final = RANKS_OF_POD["Containers"]
 _PROMPT: Final = re.compile(r".{0,200}\bkubectl .{0,2000}")
@@ -175,16 +177,20 @@ def is_of_kubelet(reason: str, message: str) -> bool:
 def _starts(lines: list[str]) -> Iterator[int]:
     """Yield the numbers of the lines that begin an object.
 
-    A name within containers is ignored, because the text of one can look like it. An object is closed by
-    its Events, by a command, by the fence behind it, and by an empty line outside of its containers.
+    A name within containers is ignored, because the text of one can look like it. It counts if all is cut there: no
+    field of a pod follows, and no message of a container precedes. An object is closed by its Events, by a command,
+    by the fence behind it, and by an empty line outside of its containers.
     """
-    is_closed, within, is_fenced, is_pod = True, "", False, False
+    is_closed, within, is_fenced, is_pod, is_said = True, "", False, False, False
+    last = max((number for number, line in enumerate(lines) if field_name(line) in _BEHIND_CONTAINERS), default=-1)
     for number, (line, following) in enumerate(pairwise((*lines, ""))):
         head = FIELD.fullmatch(line)
         is_of_others = is_pod and within not in _WITHOUT_TEXT
+        is_cut = is_of_others and "Containers" in within and number > last and not is_said
+        is_said = is_of_others and (is_said or _MAY_SAY.match(line) is not None)
         if is_fence(line):
             is_closed, is_fenced = is_closed or is_fenced, not is_fenced
-        if (is_closed or not is_of_others) and NAME.fullmatch(line) and field_name(following) in RANKS:
+        if (is_closed or is_cut or not is_of_others) and NAME.fullmatch(line) and field_name(following) in RANKS:
             yield number
             is_closed, within, is_pod = False, "", RANKS[field_name(following)] is RANKS_OF_POD
         elif head is not None and head["name"] in OF_POD[OF_POD.index(within) + 1 if within else 0 :]:

@@ -35,6 +35,15 @@ IS_STATE: Final = re.compile(
 """Matches how a container ended, which people paste alone."""
 _KILLED: Final = re.compile(r"[ \t]+Reason:[ \t]+OOMKilled[ \t]*")
 _EVICTED: Final = "Evicted"
+_WAS_USING: Final = r"Container [a-z0-9-]{1,63} was using \w{1,30}, "
+_LOW: Final = (
+    r"The node was low on resource: [\w.-]{1,40}\. (?:Threshold quantity: \w{1,30}, available: \w{1,30}\. ?"
+    rf"(?:{_WAS_USING}request is \w{{1,30}}(?:, has larger consumption of [\w-]{{1,40}})?\. ?)*"
+    rf"|(?:{_WAS_USING}which exceeds its request of \w{{1,30}}\. ?)+)"
+)
+_IN_PROSE: Final = re.compile(_LOW)
+IS_IN_PROSE: Final = re.compile(_LOW.encode())
+"""Matches a kubelet's whole message with its amounts, which people write into their sentences."""
 _OF_STATUS: Final = frozenset({RANKS_OF_POD["Status"], RANKS_OF_POD["Reason"]})
 
 
@@ -165,3 +174,12 @@ def _headed(lines: list[str], heading: str, first: re.Pattern[str], named: list[
             yield f"{heading}:"
             is_needed = False
         yield line
+
+
+def in_prose(lines: list[str], printed: Printed) -> Iterator[dict[str, Any]]:
+    """Yield a pod for each kubelet's message in sentences; whose pod it was, they do not say."""
+    for message in sorted({found[0].strip() for line in lines for found in _IN_PROSE.finditer(line)}):
+        head = [f"Name:  {UNKNOWN_NAME}", f"Namespace:  {UNKNOWN_NAME}", "Node:  "]
+        status = ["Status:  Failed", f"Reason:  {_EVICTED}", f"Message:  {message}"]
+        for each in pod_of(ordered([*head, *status]), printed):
+            yield each | {"metadata": each["metadata"] | {"uid": unknown_pod([message])["uid"]}}

@@ -43,7 +43,7 @@ _LABELLED: Final = re.compile(
 )
 """The form of logcli, with the labels of Loki."""
 _RUNTIME: Final = re.compile(
-    r"(?P<iso>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)) (?:std(?:out|err) [FP] )?"
+    r"(?P<iso>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)) ?(?:std(?:out|err) [FP] )?"
     r"(?=[IWEF]\d{4} |\{)"
 )
 _OF_TALOS: Final = re.compile(

@@ -17,7 +17,7 @@ from ingest.files.history import Fact
 from ingest.files.lines import named
 from ingest.files.recognize import Thing, node_in_path
 from ingest.files.texts.kubelet_log import DumpEvent, Log, Placed, Pod, grouped, object_key, placed, read_log
-from ingest.files.texts.scheduler_log import SchedulerLog, is_schedulers_log, read_attempts, with_times
+from ingest.files.texts.scheduler_log import SchedulerLog, is_schedulers_log, read_attempts, told, with_times
 from ingest.model.objects.base import UNKNOWN_NAME, Condition, in_utc
 from ingest.model.objects.event import Event, EventTimes, event_time
 from ingest.model.observation import EARLIEST, LATEST, UNDECODABLE, Position
@@ -160,14 +160,19 @@ class Logs:
         if not (self._files or self._schedulers):
             return
         known = list(known)
-        events, uids = grouped(_dump_events(known)), _pods_by_name(known)
+        of_dump, uids = list(_dump_events(known)), _pods_by_name(known)
+        events, told_of = grouped(of_dump), _pods_told_of(known, of_dump)
         for path, tried in self._schedulers:
-            for number, (at, attempt) in enumerate(with_times(tried, newest, uids), start=1):
+            attempts = list(with_times(tried, newest, uids))
+            for number, (at, attempt) in enumerate(attempts, start=1):
                 raw = msgspec.json.encode(attempt)
                 thing = Thing("list", SCHEDULER_LOG.name, "SNAPSHOT", raw, has_own_time=True)
                 yield Fact(
                     thing, "", at, Position(named(path), f"attempt {number} of the scheduler"), is_from_text=True
                 )
+            has_year = is_dated or all(each.year is not None or each.line.at for each in tried.attempts)
+            for event in told(attempts, told_of, is_dated=has_year):
+                yield _event_fact(event, Position(named(path), "the scheduler's lines about a pod"))
         nodes = sorted(
             {fact.thing.identity[2] for fact in known if fact.thing.resource == NODES.name and fact.thing.identity}
         )
@@ -190,6 +195,21 @@ def _fact(each: Placed, node: str, position: Position) -> Fact:
     raw = msgspec.json.encode(each.line)
     thing = Thing("kubelet", KUBELET_LOG.name, "SNAPSHOT", raw, node, has_own_time=True)
     return Fact(thing, node, each.at, position, is_from_text=True)
+
+
+def _event_fact(event: Event, position: Position) -> Fact:
+    raw = msgspec.json.encode({"apiVersion": "v1", "kind": "Event", **msgspec.to_builtins(event)})
+    about = event.metadata
+    identity = (EVENTS.name, about.namespace, about.name, "")
+    thing = Thing("list", EVENTS.name, "ADDED", raw, identity=identity, has_own_time=True)
+    return Fact(thing, "", event.last_timestamp, position, is_from_text=True)
+
+
+def _pods_told_of(facts: Iterable[Fact], events: Iterable[DumpEvent]) -> set[str]:
+    """The pods that are in a dump, and those of which its Events say that no node was found, `namespace/name`."""
+    objects = (each.thing.identity for each in facts if each.thing.resource == PODS.name and each.thing.identity)
+    about = (each.about.removeprefix("Pod/") for each in events if each.reason == "FailedScheduling")
+    return {*("/".join(identity[1:3]) for identity in objects), *about}
 
 
 def _named(path: Path) -> str:

@@ -14,12 +14,12 @@ from ingest.files.texts.described import IS_DESCRIBED, IS_STATUS, described, new
 from ingest.files.texts.event_rows import HAS_ROWS, alone
 from ingest.files.texts.exported import IS_EXPORTED, exported
 from ingest.files.texts.fragments import Fragment, fragments, spans_left, tidied, unstarred
-from ingest.files.texts.headless import IS_STATE, without_head
+from ingest.files.texts.headless import IS_IN_PROSE, IS_STATE, in_prose, without_head
 from ingest.files.texts.tables import IS_TABLE, tabled
 from ingest.files.texts.yaml_statuses import IS_YAML_STATUS, yaml_statuses
 from ingest.model.observation import EARLIEST, LATEST
 
-_FORMS: Final = (IS_DESCRIBED, IS_TABLE, HAS_ROWS, IS_STATUS, IS_STATE, IS_EXPORTED, IS_YAML_STATUS)
+_FORMS: Final = (IS_DESCRIBED, IS_TABLE, HAS_ROWS, IS_STATUS, IS_STATE, IS_EXPORTED, IS_YAML_STATUS, IS_IN_PROSE)
 _NARROWEST: Final = 70
 """Characters of a terminal's line, at least."""
 _BROKEN: Final = 3
@@ -92,6 +92,12 @@ def _facts(found: Iterable[Mapping[str, Any]]) -> int:
 
 
 def _objects(lines: list[str], printed: Printed) -> Iterator[dict[str, Any]]:
+    """Yield the objects in any form; only if there is none, the messages in sentences, which may quote another."""
+    found = list(_in_forms(lines, printed))
+    yield from found or in_prose(lines, printed)
+
+
+def _in_forms(lines: list[str], printed: Printed) -> Iterator[dict[str, Any]]:
     """Yield the objects that are described, and those of the other lines: without a head, rows of Events, tables."""
     if lines and IS_EXPORTED.match(lines[0].encode()):
         yield from exported(lines, printed)

@@ -4,8 +4,9 @@ klog writes neither a year nor a zone. A scheduler's own clock shows UTC unless 
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
+from hashlib import sha256
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -15,6 +16,7 @@ from ingest.files.texts.clocks import clock_of, year_at
 from ingest.files.texts.klog import Line, Value, lines_with, parse
 from ingest.files.texts.kubelet_log import ROUNDED, Pod, dated
 from ingest.model.numbers import within_int64
+from ingest.model.objects.event import Event, EventMetadata, EventSource, ObjectReference
 from ingest.model.observation import EARLIEST, LATEST
 from ingest.model.scheduler import Attempt
 
@@ -195,3 +197,45 @@ def with_times(log: SchedulerLog, newest: datetime, pods: Mapping[str, Pod]) -> 
             pod = pods.get(attempt.pod)
             uid = pod.uid if pod is not None and pod.created <= at + ROUNDED else ""
             yield at, replace(attempt, at=at, uid=uid)
+
+
+def told(attempts: Iterable[tuple[datetime, Attempt]], known: Container[str], *, is_dated: bool) -> Iterator[Event]:
+    """Yield the Events that a scheduler writes with these lines, about pods that are not `known` by `namespace/name`.
+
+    There is one for each pod and text, and one for the placement of a pod that failed before. Without `is_dated`,
+    their year is the latest that is possible.
+    """
+    failed = dict[tuple[str, str], tuple[datetime, datetime, int]]()
+    placed = dict[str, tuple[datetime, str]]()
+    for at, attempt in attempts:
+        if attempt.pod in known:
+            continue
+        if attempt.text:
+            key = attempt.pod, attempt.text
+            first, last, count = failed.get(key, (at, at, 0))
+            failed[key] = min(first, at), max(last, at), count + 1
+        else:
+            placed[attempt.pod] = at, attempt.node
+    for (pod, text), (first, last, count) in failed.items():
+        event = _event(pod, ("Warning", "FailedScheduling", text), first, last, count)
+        yield event if is_dated else replace(event, latest=last)
+    for pod in sorted({pod for pod, _ in failed} & placed.keys()):
+        at, node = placed[pod]
+        event = _event(pod, ("Normal", "Scheduled", f"Successfully assigned {pod} to {node}"), at, at, 1)
+        yield event if is_dated else replace(event, latest=at)
+
+
+def _event(pod: str, words: tuple[str, str, str], first: datetime, last: datetime, count: int) -> Event:
+    namespace, _, name = pod.partition("/")
+    digest = sha256(words[2].encode(errors="replace")).hexdigest()[:16]
+    return Event(
+        metadata=EventMetadata(name=f"{name}.{words[1]}.{digest}", namespace=namespace),
+        type=words[0],
+        reason=words[1],
+        message=words[2],
+        involved_object=ObjectReference(kind="Pod", namespace=namespace, name=name, uid=pod),
+        source=EventSource(component="default-scheduler"),
+        first_timestamp=first,
+        last_timestamp=last,
+        count=count,
+    )

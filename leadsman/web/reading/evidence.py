@@ -53,6 +53,10 @@ class Evidence(NamedTuple):
     """Nodes by whose settings image GC never runs, or begins behind the eviction."""
     log_lines: int = 0
     """Lines of kubelets' logs in the range."""
+    attempts: int = 0
+    """Attempts to place pods in the range, by a scheduler's log."""
+    numa_in_range: bool = False
+    """True if NUMA nodes were seen in the range, as a NodeResourceTopology alone shows them."""
 
     @property
     def stale(self) -> bool:
@@ -69,7 +73,7 @@ class Evidence(NamedTuple):
 
     @property
     def seen(self) -> bool:
-        return bool(self.sampled_nodes or self.pods or self.events or self.log_lines)
+        return bool(self.sampled_nodes or self.pods or self.events or self.log_lines or self.numa_in_range)
 
     @property
     def events_known(self) -> bool:
@@ -129,6 +133,7 @@ def read_evidence(db: Database, scope: Scope) -> Evidence:
         "nodes_until": None if "nodes" in listed | going_on else at["nodes"],
         "pods_seen": pods_seen,
         "pods_until": None if pods_seen else at["pods"],
+        "numa_in_range": at["numa"] is not None and at["numa"] >= scope.since,
         "numa_seen": "numa" in listed or ("pods" in going_on and at["numa"] is not None),
         "events_seen": "events" in listed or (watched and events_at is not None and events_at >= since),
         "events_since": since if watched else None,
@@ -257,6 +262,9 @@ def gaps(evidence: Evidence) -> list[str]:
         "The free room of the other nodes is unknown.": 0 < evidence.sampled_nodes < evidence.nodes,
         no_pod(evidence): not evidence.pods_seen,
         no_event(evidence): not evidence.events_known,
+        "That pods found no node is what a scheduler's log says; whether they still wait is unknown.": bool(
+            evidence.attempts and not evidence.pods_seen
+        ),
         quiet(evidence): evidence.quiet_since is not None,
         f"Not read all the time, so something may be missing: {', '.join(evidence.unread)}.": bool(evidence.unread),
         f"{odd} evicted with a message that names no known cause: leadsman query dead_letters.": bool(

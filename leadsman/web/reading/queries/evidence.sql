@@ -25,6 +25,11 @@ SELECT
         WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
     ) AS log_lines,
     (
+        SELECT count()
+        FROM scheduling_attempts
+        WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
+    ) AS attempts,
+    (
         -- Of five minutes that go on after the end, only the first sample is known
         SELECT nullIf(max(if(last_at < {until:DateTime64(6)}, last_at, first_at)), toDateTime64(0, 6, 'UTC'))
         FROM node_samples_5m
@@ -39,6 +44,7 @@ SELECT
             UNION ALL SELECT max(observed_at) AS last FROM node_events WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)}
             UNION ALL SELECT max(ts) AS last FROM pod_bindings WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)}
             UNION ALL SELECT max(ts) AS last FROM kubelet_log WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)}
+            UNION ALL SELECT max(ts) AS last FROM numa_skew WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)} AND scope = 'node'
         )
     ) AS last_at,
     (

@@ -127,7 +127,8 @@ def test_an_end_has_its_words(end: dict[str, Any], words: str) -> None:
     ("change", "words"),
     [
         ({"status": True}, "DiskPressure began."),
-        ({"status": True, "time_known": False}, "DiskPressure began about then."),
+        ({"status": True, "time_known": False, "evidence": "event"}, "DiskPressure began about then."),
+        ({"status": True, "time_known": False, "evidence": "condition"}, "DiskPressure began then or earlier."),
         ({"status": False}, "DiskPressure ended."),
         ({"status": False, "lasted_seconds": 300.0}, "DiskPressure ended after 5 min."),
         (

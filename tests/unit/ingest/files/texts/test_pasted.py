@@ -172,7 +172,7 @@ def texts(value: Any) -> set[str]:
 
 
 COMPOSED = {"v1", "Node", "Pod", "Event", "True", "False", "Ready", "default", "Failed", "Unknown", ""}
-COMPOSED |= {"DiskPressure"}  # by its taint
+COMPOSED |= {"DiskPressure", "Evicted"}  # by its taint, by the words of a message
 
 
 @given(st.sampled_from([DESCRIBED, TABLES]), st.data())

@@ -606,3 +606,10 @@ def test_nothing_is_wrong_with_image_gc_is_not_said_beside_settings_by_which_it_
     assert "image-GC" not in story(database).partition("No evictions")[2].partition(" in 1 node")[0]
     store(database, row(SettingsWarning, node="n", holds=False, **late))
     assert "Warning Events, image-GC" in story(database) or "Warning Events or image-GC" in story(database)
+
+
+def test_numa_nodes_alone_are_data_and_no_sample(database: Database) -> None:
+    """A NodeResourceTopology may be pasted without anything else."""
+    store(database, row(NumaSkew, node="n1", scope="node", fidelity="nrt", cpu_manager_policy="static"))
+    evidence = read_evidence(database, HOUR)
+    assert (evidence.seen, evidence.last_at, evidence.sampled_nodes) == (True, T0, 0)
