@@ -162,7 +162,7 @@ def test_a_socket_that_nobody_listens_on_is_reported(socket: Path) -> None:
 
 
 def test_a_socket_whose_path_is_too_long_for_linux_is_reported(tmp_path: Path) -> None:
-    with pytest.raises(CannotReadError, match="over 107 bytes"):
+    with pytest.raises(CannotReadError, match="at most 107 bytes"):
         read_podresources(tmp_path / ("d" * 120) / "kubelet.sock")
 
 
