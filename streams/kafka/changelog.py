@@ -10,11 +10,16 @@ stopped, taken over and resumed changes only what its own heads need.
 
 4. After its own head is acknowledged, an owner deletes the records of earlier generations, and its own pieces that
 it no longer needs. It deletes nothing else of a log that continues.
+
+5. A new leader can lack the end of the changelog, and the owner may then write on. So a progress record carries a
+digest of the heads that it relies on. It counts only if the records before it have these heads, and no longer than
+the records after it leave each log as far.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Final, NamedTuple
+from hashlib import blake2b
+from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -74,6 +79,18 @@ _head: Final = msgspec.msgpack.Decoder(Head).decode
 _progress: Final = msgspec.msgpack.Decoder(int).decode
 encode_progress: Final = msgspec.msgpack.Encoder().encode
 """The value of a progress record: the offset before which all messages of the partition are in its states."""
+Headers: TypeAlias = Sequence[tuple[str, bytes]]
+RELIES_ON: Final = "relies-on"
+"""The header of a progress record with its digest. Earlier versions neither write nor read it."""
+
+
+class _Progress(NamedTuple):
+    generation: int
+    """That of an earlier one does not count: its writer was paused, and what it relies on may be deleted."""
+    offset: int
+
+
+_NO_PROGRESS: Final = _Progress(0, 0)
 
 
 class Last(NamedTuple):
@@ -84,33 +101,56 @@ class Last(NamedTuple):
 
 
 class _Read:
-    __slots__ = ("far", "is_empty", "last", "pieces", "value")
+    __slots__ = ("far", "identity", "is_empty", "last", "pieces", "value")
 
-    def __init__(self, value: bytes) -> None:
+    def __init__(self, key: bytes, value: bytes) -> None:
         head = _head(value)
         self.value = value
         self.far = head.far
+        self.identity = int.from_bytes(blake2b(b"%d %d %d " % head.far + key, digest_size=_NUMBER).digest())
         self.is_empty = head.is_empty
         self.last = None if head.newest is None else Last(round(head.newest * 1000), head.offset - head.shift)
         self.pieces = frozenset(number for numbers in head.parts.values() for number in numbers)
 
 
 class _Log:
-    __slots__ = ("heads", "partition", "pieces")
+    __slots__ = ("floor", "heads", "partition", "pieces")
 
     def __init__(self, partition: int) -> None:
         self.partition = partition
         self.heads: dict[Epoch, _Read] = {}
         self.pieces: dict[Epoch, dict[int, bytes]] = {}
+        self.floor: tuple[int, int] | None = None
+        """The progress of its partition relies on a head as far as that."""
 
     def best(self) -> tuple[Epoch, _Read] | None:
         """The furthest head whose pieces are all there."""
-        whole = [
-            (epoch, head)
-            for epoch, head in self.heads.items()
-            if not head.pieces or head.pieces <= self.pieces.get(epoch, {}).keys()
-        ]
+        whole = [each for each in self.heads.items() if self._is_whole(*each)]
         return max(whole, key=lambda each: (each[1].far[:2], each[0]), default=None)
+
+    def basis(self, epoch: Epoch) -> _Read | None:
+        """The head that progress of this epoch relies on: its own or, before there is one, the furthest.
+
+        What a paused writer of an earlier generation adds is no part of it. An empty state has nothing to lose.
+        """
+        head = self.heads.get(epoch)
+        if head is None or not self._is_whole(epoch, head):
+            best = self.best()
+            head = None if best is None else best[1]
+        return None if head is None or head.is_empty else head
+
+    def went_back(self) -> bool:
+        """Tell whether the log is no longer as far as progress relies on."""
+        if self.floor is None:
+            return False
+        best = self.best()
+        if best is not None and best[1].is_empty and best[1].far[:2] >= self.floor:
+            self.floor = None  # it will be forgotten
+            return False
+        return best is None or best[1].far[:2] < self.floor
+
+    def _is_whole(self, epoch: Epoch, head: _Read) -> bool:
+        return not head.pieces or head.pieces <= self.pieces.get(epoch, {}).keys()
 
     def is_empty_before(self, offset: int) -> bool:
         best = self.best()
@@ -120,6 +160,11 @@ class _Log:
         return best[1].is_empty and reached - shift < offset
 
 
+def _digest(heads: Iterable[_Read | None]) -> bytes:
+    """A sum of hashes, since each log has one and their order is not kept."""
+    return (sum(each.identity for each in heads if each is not None) % (1 << 8 * _NUMBER)).to_bytes(_NUMBER)
+
+
 class Changelog:
     """The states of the partitions that a worker has, and whose records there are of them."""
 
@@ -127,14 +172,14 @@ class Changelog:
         self.owned: frozenset[int] = frozenset()
         """Partitions of which all was read that others wrote."""
         self._logs: dict[bytes, _Log] = {}
-        self._progress: dict[int, int] = {}
+        self._progress: dict[int, _Progress] = {}
         self._progress_epochs: dict[int, set[Epoch]] = {}
 
-    def apply(self, partition: int, key: bytes, value: bytes | None) -> None:
-        """Take up a record, as read or as written; None deletes it."""
+    def apply(self, partition: int, key: bytes, value: bytes | None, headers: Headers = ()) -> None:
+        """Take up a record, as read or as written, in the order of the changelog; None deletes it."""
         epoch, log, piece = RecordKey.decode(key)
         if log is None:
-            self._apply_progress(partition, epoch, value)
+            self._apply_progress(partition, epoch, value, dict(headers).get(RELIES_ON))
         elif value is None:
             self._delete(epoch, log, piece)
         else:
@@ -143,9 +188,11 @@ class Changelog:
             if piece is not None:
                 found.pieces.setdefault(epoch, {})[piece] = value
                 return
-            head, before = _Read(value), found.heads.get(epoch)
+            head, before = _Read(key, value), found.heads.get(epoch)
             if before is None or head.far > before.far:  # what was written is read again after a rebalance
                 found.heads[epoch] = head
+                if head.pieces or head.is_empty:  # any other takes its log further
+                    self._check(found)
 
     def get(self, log: bytes) -> Stored | None:
         """The furthest state."""
@@ -170,11 +217,14 @@ class Changelog:
             if each.partition in following and each.is_empty_before(following[each.partition])
         ]
 
-    def covered(self, partition: int) -> int | None:
-        """The offset before which everything is in a state; 0 if there is no state, None if none shows it."""
-        if partition in self._progress:
-            return self._progress[partition]
-        return None if self.logs(partition) else 0
+    def covered(self, partition: int) -> int:
+        """The offset before which everything is in a state; 0 if no progress shows it."""
+        return self._progress.get(partition, _NO_PROGRESS).offset
+
+    def progress(self, partition: int, epoch: Epoch, offset: int) -> tuple[bytes, bytes, Headers]:
+        """Return the record that relies on the heads of now: key, value and headers."""
+        digest = _digest(each.basis(epoch) for each in self._of(partition))
+        return RecordKey(epoch, None).encode(), encode_progress(offset), [(RELIES_ON, digest)]
 
     def last(self, partition: int) -> Last | None:
         """The last message of the partition that a state has; None where none shows it."""
@@ -214,9 +264,9 @@ class Changelog:
                 yield RecordKey(epoch, log).encode(), head.value
 
     def superseded_progress(self, partition: int, by: Epoch) -> Iterator[bytes]:
-        """Yield the keys of superseded progress records of a partition, like `superseded`."""
+        """Yield the keys of progress records of other generations: a deleted group had higher ones."""
         for epoch in sorted(self._progress_epochs.get(partition, set())):
-            if epoch.generation < by.generation:
+            if epoch.generation != by.generation:
                 yield RecordKey(epoch, None).encode()
 
     def logs(self, partition: int) -> list[bytes]:
@@ -238,19 +288,38 @@ class Changelog:
         found = self._logs.get(log)
         if found is None:
             return
+        head = found.heads.get(epoch)
         if piece is None:
             found.heads.pop(epoch, None)
         elif epoch in found.pieces:
             found.pieces[epoch].pop(piece, None)
             if not found.pieces[epoch]:
                 del found.pieces[epoch]
+        if head is not None and (piece is None or piece in head.pieces):
+            self._check(found)
         if not found.heads and not found.pieces:
             del self._logs[log]
 
-    def _apply_progress(self, partition: int, epoch: Epoch, value: bytes | None) -> None:
+    def _check(self, log: _Log) -> None:
+        if log.went_back():
+            log.floor = None
+            self._progress[log.partition] = self._progress[log.partition]._replace(offset=0)
+
+    def _apply_progress(self, partition: int, epoch: Epoch, value: bytes | None, digest: bytes | None) -> None:
         epochs = self._progress_epochs.setdefault(partition, set())
+        before = self._progress.get(partition, _NO_PROGRESS)
         if value is None:
             epochs.discard(epoch)
-        else:
-            epochs.add(epoch)
-            self._progress[partition] = max(_progress(value), self._progress.get(partition, 0))
+            if epoch.generation == before.generation:  # of a deleted group: generations begin again
+                self._progress[partition] = before._replace(generation=0)
+            return
+        epochs.add(epoch)
+        found = _Progress(epoch.generation, _progress(value))
+        heads = [(each, each.basis(epoch)) for each in self._of(partition)]
+        if found >= before and (digest is None or digest == _digest(head for _, head in heads)):
+            self._progress[partition] = found
+            for log, head in heads:
+                log.floor = None if head is None else head.far[:2]
+
+    def _of(self, partition: int) -> list[_Log]:
+        return [each for each in self._logs.values() if each.partition == partition]

@@ -27,7 +27,7 @@ from mode.utils.times import Seconds
 from ingest.kafka import aiokafka_fixes
 from ingest.kafka.reaching import explain_refusal
 from ingest.model.topics import Topic
-from streams.kafka.changelog import Changelog
+from streams.kafka.changelog import Changelog, Headers
 from streams.kafka.membership import Membership
 from streams.kafka.message import MessagesLost
 
@@ -338,7 +338,8 @@ class Store(memory.Store[bytes, bytes]):
         del to_key, to_value
         for event in batch:
             message = event.message
-            self._changelog.apply(message.partition, message.key or b"", message.value)
+            headers = cast("Headers", message.headers or ())
+            self._changelog.apply(message.partition, message.key or b"", message.value, headers)
 
     async def on_recovery_completed(self, active_tps: set[TP], standby_tps: set[TP]) -> None:
         """All is read; what this worker has no more is forgotten."""
