@@ -86,7 +86,7 @@ RELIES_ON: Final = "relies-on"
 
 class _Progress(NamedTuple):
     generation: int
-    """That of an earlier one does not count: its writer was paused, and what it relies on may be deleted."""
+    """Progress of an earlier one does not count: its writer was paused, and the states may be deleted."""
     offset: int
 
 
@@ -131,7 +131,7 @@ class _Log:
     def basis(self, epoch: Epoch) -> _Read | None:
         """The head that progress of this epoch relies on: its own or, before there is one, the furthest.
 
-        What a paused writer of an earlier generation adds is no part of it. An empty state has nothing to lose.
+        A paused writer of an earlier generation cannot change it. An empty state has nothing to lose.
         """
         head = self.heads.get(epoch)
         if head is None or not self._is_whole(epoch, head):
