@@ -17,7 +17,7 @@ from profiles import EXAMPLES
 from streams.fold.fold import LogState
 from streams.fold.reducer import AnyReducer, Reducer
 from streams.kafka import parts
-from streams.kafka.changelog import Changelog, Headers, RecordKey
+from streams.kafka.changelog import Changelog, Headers, RecordKey, encode_progress
 from streams.kafka.codec import NOTHING_FOLDED, Folded
 from streams.kafka.parts import PartsCodec
 from streams.kafka.states import LeftOut, LogStates, Ownership, StateKey
@@ -160,11 +160,14 @@ AMOUNTS: Final = (1, 1, 2, 3, 5, 40)
 def compacted(log: Sequence[Entry], kept: Sequence[bool], tombstones: bool) -> list[Entry]:
     """Compact like Kafka: the last record of each key stays, any of the others may, and last tombstones may go.
 
-    What follows the newest owner's last progress is too young.
+    What follows the progress that counts is too young.
     """
-    keys = [(RecordKey.decode(entry.key), number) for number, entry in enumerate(log) if entry.value is not None]
-    progress = [(key.epoch.generation, number) for key, number in keys if key.log is None]
-    end = max(progress, default=(0, -1))[1] + 1
+    changelog, end = Changelog(), 0
+    for number, entry in enumerate(log):
+        changelog.apply(0, *entry)
+        is_progress = entry.value is not None and RecordKey.decode(entry.key).log is None
+        if is_progress and entry.value == encode_progress(changelog.covered(0)):
+            end = number + 1
     last = {entry.key: number for number, entry in enumerate(log[:end])}
     return [
         entry
