@@ -72,7 +72,7 @@ class App(faust.App):
 
 
 class ConsumerThread(driver.AIOKafkaConsumerThread):
-    """Faust's, whose membership of its group is known.
+    """Faust's, whose membership of its group is known, and which ends well.
 
     https://github.com/faust-streaming/faust/blob/v0.15.3/faust/transport/drivers/aiokafka.py
     """
@@ -82,6 +82,12 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         await super().on_start()
         membership = cast("Transport", self.transport).membership
         aiokafka_fixes.observe(self._ensure_consumer(), membership.confirm, membership.end)
+
+    async def on_thread_stop(self) -> None:
+        """Stop its consumer, which may wait to fetch again: the thread would end with that one's CancelledError."""
+        await super(driver.AIOKafkaConsumerThread, self).on_thread_stop()
+        if self._consumer is not None:
+            await aiokafka_fixes.stop(self._consumer)
 
 
 class Consumer(driver.Consumer):

@@ -140,12 +140,8 @@ async def test_states_that_the_new_leader_of_a_changelog_lacks_are_written_again
     assert stored.covered(0) == wanted.covered(0)
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 async def test_states_that_a_leader_lacks_since_before_the_first_write_are_folded_again(kafka: KafkaCluster) -> None:
-    """The last worker finds progress that relies on a state of the second node which the leader lacks.
-
-    A thread of aiokafka's consumer ends by an error if it stops while it fetches from a broker that is away.
-    """
+    """The last worker finds progress that relies on a state of the second node which the leader lacks."""
     topics = topics_of("elected", partitions=1)
     changelog, other = changelogs("elected", topics)
     election = Election(kafka, changelog)
