@@ -184,7 +184,8 @@ class Changelog:
             self._delete(epoch, log, piece)
         else:
             found = self._logs.setdefault(log, _Log(partition))
-            found.partition = partition
+            if found.partition != partition:  # a publisher chose it, against our rule
+                found.partition, found.floor = partition, None
             if piece is not None:
                 found.pieces.setdefault(epoch, {})[piece] = value
                 return

@@ -196,3 +196,14 @@ def test_progress_of_a_deleted_group_gives_way_to_that_of_lower_generations() ->
         changelog.apply(0, key, None)
     changelog.apply(0, *changelog.progress(0, ours, 9))
     assert changelog.covered(0) == 9
+
+
+def test_a_log_of_two_partitions_ends_no_worker() -> None:
+    """A publisher that sends a log's messages to another partition makes one; the number of partitions is fixed."""
+    epoch = Epoch(1, 1)
+    changelog = Changelog()
+    changelog.apply(0, written(epoch), full(5))
+    changelog.apply(0, *changelog.progress(0, epoch, 6))
+    changelog.apply(1, written(epoch), full(7))
+    changelog.apply(1, written(epoch), None)
+    assert (changelog.covered(0), changelog.covered(1)) == (6, 0)
