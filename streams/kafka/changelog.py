@@ -16,6 +16,7 @@ digest of the heads that it relies on. It counts only if the records before it h
 the records after it leave each log as far.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from hashlib import blake2b
@@ -114,12 +115,14 @@ class _Read:
 
 
 class _Log:
-    __slots__ = ("floor", "heads", "partition", "pieces")
+    __slots__ = ("basis", "floor", "heads", "partition", "pieces")
 
     def __init__(self, partition: int) -> None:
         self.partition = partition
         self.heads: dict[Epoch, _Read] = {}
         self.pieces: dict[Epoch, dict[int, bytes]] = {}
+        self.basis: _Read | None = None
+        """The head that is in the sum of its partition."""
         self.floor: tuple[int, int] | None = None
         """The progress of its partition relies on a head as far as that."""
 
@@ -128,7 +131,7 @@ class _Log:
         whole = [each for each in self.heads.items() if self._is_whole(*each)]
         return max(whole, key=lambda each: (each[1].far[:2], each[0]), default=None)
 
-    def basis(self, epoch: Epoch) -> _Read | None:
+    def basis_of(self, epoch: Epoch) -> _Read | None:
         """The head that progress of this epoch relies on: its own or, before there is one, the furthest.
 
         A paused writer of an earlier generation cannot change it. An empty state has nothing to lose.
@@ -160,9 +163,52 @@ class _Log:
         return best[1].is_empty and reached - shift < offset
 
 
-def _digest(heads: Iterable[_Read | None]) -> bytes:
-    """A sum of hashes, since each log has one and their order is not kept."""
-    return (sum(each.identity for each in heads if each is not None) % (1 << 8 * _NUMBER)).to_bytes(_NUMBER)
+def _identity(head: _Read | None) -> int:
+    return 0 if head is None else head.identity
+
+
+class _Basis:
+    """What progress of a partition relies on: a sum of hashes, since each log has one and their order is not kept.
+
+    There are many more logs and progress records than logs that change in between.
+    """
+
+    __slots__ = ("_changed", "_epoch", "_found", "_sum")
+
+    def __init__(self) -> None:
+        self._epoch = BEFORE_EPOCHS
+        self._sum = 0
+        self._changed: set[_Log] = set()
+        """Since they were summed up, and those that were `_found` to have changed since progress counted."""
+        self._found: set[_Log] = set()
+
+    def change(self, log: _Log) -> None:
+        self._changed.add(log)
+
+    def leave(self, log: _Log) -> None:
+        """Another partition has the log."""
+        self._sum -= _identity(log.basis)
+        log.basis = log.floor = None
+        self._changed.discard(log)
+        self._found.discard(log)
+
+    def digest(self, epoch: Epoch, logs: Iterable[_Log]) -> bytes:
+        """The digest for progress of this epoch; `logs` are all of the partition."""
+        if epoch != self._epoch:
+            self._epoch = epoch
+            self._changed.update(logs)
+        for log in self._changed:
+            before, log.basis = log.basis, log.basis_of(epoch)
+            self._sum += _identity(log.basis) - _identity(before)
+        self._found |= self._changed
+        self._changed.clear()
+        return (self._sum % (1 << 8 * _NUMBER)).to_bytes(_NUMBER)
+
+    def count(self) -> None:
+        """Progress counts that relies on what was summed up last."""
+        for log in self._found:
+            log.floor = None if log.basis is None else log.basis.far[:2]
+        self._found.clear()
 
 
 class Changelog:
@@ -172,6 +218,7 @@ class Changelog:
         self.owned: frozenset[int] = frozenset()
         """Partitions of which all was read that others wrote."""
         self._logs: dict[bytes, _Log] = {}
+        self._bases: defaultdict[int, _Basis] = defaultdict(_Basis)
         self._progress: dict[int, _Progress] = {}
         self._progress_epochs: dict[int, set[Epoch]] = {}
 
@@ -185,7 +232,9 @@ class Changelog:
         else:
             found = self._logs.setdefault(log, _Log(partition))
             if found.partition != partition:  # a publisher chose it, against our rule
-                found.partition, found.floor = partition, None
+                self._bases[found.partition].leave(found)
+                found.partition = partition
+            self._bases[partition].change(found)
             if piece is not None:
                 found.pieces.setdefault(epoch, {})[piece] = value
                 return
@@ -224,7 +273,7 @@ class Changelog:
 
     def progress(self, partition: int, epoch: Epoch, offset: int) -> tuple[bytes, bytes, Headers]:
         """Return the record that relies on the heads of now: key, value and headers."""
-        digest = _digest(each.basis(epoch) for each in self._of(partition))
+        digest = self._bases[partition].digest(epoch, self._of(partition))
         return RecordKey(epoch, None).encode(), encode_progress(offset), [(RELIES_ON, digest)]
 
     def last(self, partition: int) -> Last | None:
@@ -280,6 +329,8 @@ class Changelog:
         for gone in self._progress_epochs.keys() - partitions:
             del self._progress_epochs[gone]
             self._progress.pop(gone, None)
+        for gone in self._bases.keys() - partitions:
+            del self._bases[gone]
 
     def release(self) -> None:
         """Others may write."""
@@ -289,6 +340,7 @@ class Changelog:
         found = self._logs.get(log)
         if found is None:
             return
+        self._bases[found.partition].change(found)
         head = found.heads.get(epoch)
         if piece is None:
             found.heads.pop(epoch, None)
@@ -316,11 +368,10 @@ class Changelog:
             return
         epochs.add(epoch)
         found = _Progress(epoch.generation, _progress(value))
-        heads = [(each, each.basis(epoch)) for each in self._of(partition)]
-        if found >= before and (digest is None or digest == _digest(head for _, head in heads)):
+        basis = self._bases[partition]
+        if found >= before and digest in {None, basis.digest(epoch, self._of(partition))}:
             self._progress[partition] = found
-            for log, head in heads:
-                log.floor = None if head is None else head.far[:2]
+            basis.count()
 
-    def _of(self, partition: int) -> list[_Log]:
-        return [each for each in self._logs.values() if each.partition == partition]
+    def _of(self, partition: int) -> Iterator[_Log]:
+        return (each for each in self._logs.values() if each.partition == partition)

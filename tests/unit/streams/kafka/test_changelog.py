@@ -1,6 +1,7 @@
 """A changelog's records rebuild the logs, and an owner deletes its own."""
 
 from collections.abc import Sequence
+from random import Random
 from typing import Final, NamedTuple
 
 import msgspec
@@ -8,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streams.kafka.changelog import BEFORE_EPOCHS, Changelog, Epoch, RecordKey, encode_progress
+from streams.kafka.changelog import BEFORE_EPOCHS, RELIES_ON, Changelog, Epoch, RecordKey, encode_progress
 from streams.kafka.codec import NOTHING_FOLDED, Head
 
 LOG: Final = b"c/n"
@@ -207,3 +208,34 @@ def test_a_log_of_two_partitions_ends_no_worker() -> None:
     changelog.apply(1, written(epoch), full(7))
     changelog.apply(1, written(epoch), None)
     assert (changelog.covered(0), changelog.covered(1)) == (6, 0)
+
+
+EPOCHS: Final = (Epoch(1, 1), Epoch(1, 2), Epoch(2, 1))
+
+
+@given(st.integers(0, 2**32))
+def test_a_digest_that_follows_what_changed_is_that_of_all_heads(seed: int) -> None:
+    """Of logs with pieces, deletions, moves to another partition and partitions that go."""
+    random, changelog = Random(seed), Changelog()  # noqa: S311  # nobody guesses it
+    for number in range(60):
+        partition, epoch, log = random.choice((0, 0, 0, 1)), random.choice(EPOCHS), random.choice((LOG, b"d", b"e"))
+        what = random.choice(("head", "head", "piece", "delete", "delete piece", "progress", "progress", "own"))
+        if what == "head":
+            pieces = random.choice(((), (random.randrange(3),)))
+            changelog.apply(partition, written(epoch, log), state(number, 0, pieces) if pieces else full(number))
+        elif what in {"piece", "delete piece"}:
+            key = written(epoch, log, random.randrange(3))
+            changelog.apply(partition, key, b"x" if what == "piece" else None)
+        elif what == "delete":
+            changelog.apply(partition, written(epoch, log), None)
+        elif what == "own":
+            changelog.own({0} if random.random() < 0.2 else {0, 1})
+        else:
+            key, value, headers = changelog.progress(partition, epoch, number)
+            heads = [each.basis_of(epoch) for each in changelog._of(partition)]
+            wanted = sum(each.identity for each in heads if each is not None) % 2**64
+            assert headers == [(RELIES_ON, wanted.to_bytes(8))]
+            changelog.apply(partition, key, value, random.choice((headers, ())))
+            if changelog.covered(partition) == number:
+                floors = [None if each is None else each.far[:2] for each in heads]
+                assert [each.floor for each in changelog._of(partition)] == floors
