@@ -168,7 +168,7 @@ def _identity(head: _Read | None) -> int:
 
 
 class _Basis:
-    """What progress of a partition relies on: a sum of hashes, since each log has one and their order is not kept.
+    """A sum of hashes of the heads that progress of a partition relies on, whose order is not kept.
 
     There are many more logs and progress records than logs that change in between.
     """

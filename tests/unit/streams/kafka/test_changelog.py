@@ -215,7 +215,7 @@ EPOCHS: Final = (Epoch(1, 1), Epoch(1, 2), Epoch(2, 1))
 
 @given(st.integers(0, 2**32))
 def test_a_digest_that_follows_what_changed_is_that_of_all_heads(seed: int) -> None:
-    """Of logs with pieces, deletions, moves to another partition and partitions that go."""
+    """Logs have pieces and deletions, move to another partition, and partitions go."""
     random, changelog = Random(seed), Changelog()  # noqa: S311  # nobody guesses it
     for number in range(60):
         partition, epoch, log = random.choice((0, 0, 0, 1)), random.choice(EPOCHS), random.choice((LOG, b"d", b"e"))
