@@ -10,11 +10,17 @@ stopped, taken over and resumed changes only what its own heads need.
 
 4. After its own head is acknowledged, an owner deletes the records of earlier generations, and its own pieces that
 it no longer needs. It deletes nothing else of a log that continues.
+
+5. A new leader can lack the end of the changelog, and the owner may then write on. So a progress record carries a
+digest of the heads that it relies on. It counts only if the records before it have these heads, and no longer than
+the records after it leave each log as far.
 """
 
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Final, NamedTuple
+from hashlib import blake2b
+from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -74,6 +80,18 @@ _head: Final = msgspec.msgpack.Decoder(Head).decode
 _progress: Final = msgspec.msgpack.Decoder(int).decode
 encode_progress: Final = msgspec.msgpack.Encoder().encode
 """The value of a progress record: the offset before which all messages of the partition are in its states."""
+Headers: TypeAlias = Sequence[tuple[str, bytes]]
+RELIES_ON: Final = "relies-on"
+"""The header of a progress record with its digest. Earlier versions neither write nor read it."""
+
+
+class _Progress(NamedTuple):
+    generation: int
+    """Progress of an earlier one does not count: its writer was paused, and the states may be deleted."""
+    offset: int
+
+
+_NO_PROGRESS: Final = _Progress(0, 0)
 
 
 class Last(NamedTuple):
@@ -84,33 +102,58 @@ class Last(NamedTuple):
 
 
 class _Read:
-    __slots__ = ("far", "is_empty", "last", "pieces", "value")
+    __slots__ = ("far", "identity", "is_empty", "last", "pieces", "value")
 
-    def __init__(self, value: bytes) -> None:
+    def __init__(self, key: bytes, value: bytes) -> None:
         head = _head(value)
         self.value = value
         self.far = head.far
+        self.identity = int.from_bytes(blake2b(b"%d %d %d " % head.far + key, digest_size=_NUMBER).digest())
         self.is_empty = head.is_empty
         self.last = None if head.newest is None else Last(round(head.newest * 1000), head.offset - head.shift)
         self.pieces = frozenset(number for numbers in head.parts.values() for number in numbers)
 
 
 class _Log:
-    __slots__ = ("heads", "partition", "pieces")
+    __slots__ = ("basis", "floor", "heads", "partition", "pieces")
 
     def __init__(self, partition: int) -> None:
         self.partition = partition
         self.heads: dict[Epoch, _Read] = {}
         self.pieces: dict[Epoch, dict[int, bytes]] = {}
+        self.basis: _Read | None = None
+        """The head that is in the sum of its partition."""
+        self.floor: tuple[int, int] | None = None
+        """The progress of its partition relies on a head as far as that."""
 
     def best(self) -> tuple[Epoch, _Read] | None:
         """Return the furthest head whose pieces are all present."""
-        whole = [
-            (epoch, head)
-            for epoch, head in self.heads.items()
-            if not head.pieces or head.pieces <= self.pieces.get(epoch, {}).keys()
-        ]
+        whole = [each for each in self.heads.items() if self._is_whole(*each)]
         return max(whole, key=lambda each: (each[1].far[:2], each[0]), default=None)
+
+    def basis_of(self, epoch: Epoch) -> _Read | None:
+        """Return the head that progress of this epoch relies on: its own or, before there is one, the furthest.
+
+        A paused writer of an earlier generation cannot change it. An empty state has nothing to lose.
+        """
+        head = self.heads.get(epoch)
+        if head is None or not self._is_whole(epoch, head):
+            best = self.best()
+            head = None if best is None else best[1]
+        return None if head is None or head.is_empty else head
+
+    def went_back(self) -> bool:
+        """Tell whether the log is no longer as far as progress relies on."""
+        if self.floor is None:
+            return False
+        best = self.best()
+        if best is not None and best[1].is_empty and best[1].far[:2] >= self.floor:
+            self.floor = None  # it will be forgotten
+            return False
+        return best is None or best[1].far[:2] < self.floor
+
+    def _is_whole(self, epoch: Epoch, head: _Read) -> bool:
+        return not head.pieces or head.pieces <= self.pieces.get(epoch, {}).keys()
 
     def is_empty_before(self, offset: int) -> bool:
         best = self.best()
@@ -120,6 +163,54 @@ class _Log:
         return best[1].is_empty and reached - shift < offset
 
 
+def _identity(head: _Read | None) -> int:
+    return 0 if head is None else head.identity
+
+
+class _Basis:
+    """A sum of hashes of the heads that progress of a partition relies on, whose order is not kept.
+
+    There are many more logs and progress records than logs that change in between.
+    """
+
+    __slots__ = ("_changed", "_epoch", "_found", "_sum")
+
+    def __init__(self) -> None:
+        self._epoch = BEFORE_EPOCHS
+        self._sum = 0
+        self._changed: set[_Log] = set()
+        """Since they were summed up, and those that were `_found` to have changed since progress counted."""
+        self._found: set[_Log] = set()
+
+    def change(self, log: _Log) -> None:
+        self._changed.add(log)
+
+    def leave(self, log: _Log) -> None:
+        """Another partition has the log."""
+        self._sum -= _identity(log.basis)
+        log.basis = log.floor = None
+        self._changed.discard(log)
+        self._found.discard(log)
+
+    def digest(self, epoch: Epoch, logs: Iterable[_Log]) -> bytes:
+        """Return the digest for progress of this epoch; `logs` are all of the partition."""
+        if epoch != self._epoch:
+            self._epoch = epoch
+            self._changed.update(logs)
+        for log in self._changed:
+            before, log.basis = log.basis, log.basis_of(epoch)
+            self._sum += _identity(log.basis) - _identity(before)
+        self._found |= self._changed
+        self._changed.clear()
+        return (self._sum % (1 << 8 * _NUMBER)).to_bytes(_NUMBER)
+
+    def count(self) -> None:
+        """Let progress count that relies on the heads that were summed up last."""
+        for log in self._found:
+            log.floor = None if log.basis is None else log.basis.far[:2]
+        self._found.clear()
+
+
 class Changelog:
     """Holds the states of a worker's partitions, and which writers' records exist of them."""
 
@@ -127,25 +218,31 @@ class Changelog:
         self.owned: frozenset[int] = frozenset()
         """Partitions whose records by other writers were all read."""
         self._logs: dict[bytes, _Log] = {}
-        self._progress: dict[int, int] = {}
+        self._bases: defaultdict[int, _Basis] = defaultdict(_Basis)
+        self._progress: dict[int, _Progress] = {}
         self._progress_epochs: dict[int, set[Epoch]] = {}
 
-    def apply(self, partition: int, key: bytes, value: bytes | None) -> None:
-        """Apply a record that was read or written; a value of None deletes it."""
+    def apply(self, partition: int, key: bytes, value: bytes | None, headers: Headers = ()) -> None:
+        """Apply a record that was read or written, in the order of the changelog; a value of None deletes it."""
         epoch, log, piece = RecordKey.decode(key)
         if log is None:
-            self._apply_progress(partition, epoch, value)
+            self._apply_progress(partition, epoch, value, dict(headers).get(RELIES_ON))
         elif value is None:
             self._delete(epoch, log, piece)
         else:
             found = self._logs.setdefault(log, _Log(partition))
-            found.partition = partition
+            if found.partition != partition:  # a publisher chose it, against our rule
+                self._bases[found.partition].leave(found)
+                found.partition = partition
+            self._bases[partition].change(found)
             if piece is not None:
                 found.pieces.setdefault(epoch, {})[piece] = value
                 return
-            head, before = _Read(value), found.heads.get(epoch)
+            head, before = _Read(key, value), found.heads.get(epoch)
             if before is None or head.far > before.far:  # what was written is read again after a rebalance
                 found.heads[epoch] = head
+                if head.pieces or head.is_empty:  # any other takes its log further
+                    self._check(found)
 
     def get(self, log: bytes) -> Stored | None:
         """Return the furthest state of a log."""
@@ -170,11 +267,14 @@ class Changelog:
             if each.partition in following and each.is_empty_before(following[each.partition])
         ]
 
-    def covered(self, partition: int) -> int | None:
-        """Return the offset before which all messages are in a state; 0 without a state, None if unknown."""
-        if partition in self._progress:
-            return self._progress[partition]
-        return None if self.logs(partition) else 0
+    def covered(self, partition: int) -> int:
+        """Return the offset before which all messages are in a state; 0 if no progress shows it."""
+        return self._progress.get(partition, _NO_PROGRESS).offset
+
+    def progress(self, partition: int, epoch: Epoch, offset: int) -> tuple[bytes, bytes, Headers]:
+        """Return the record that relies on the heads of now: key, value and headers."""
+        digest = self._bases[partition].digest(epoch, self._of(partition))
+        return RecordKey(epoch, None).encode(), encode_progress(offset), [(RELIES_ON, digest)]
 
     def last(self, partition: int) -> Last | None:
         """Return the last message of the partition that a state contains; None if no state shows it."""
@@ -214,9 +314,9 @@ class Changelog:
                 yield RecordKey(epoch, log).encode(), head.value
 
     def superseded_progress(self, partition: int, by: Epoch) -> Iterator[bytes]:
-        """Yield the keys of superseded progress records of a partition, like `superseded`."""
+        """Yield the keys of progress records of other generations: a deleted group had higher ones."""
         for epoch in sorted(self._progress_epochs.get(partition, set())):
-            if epoch.generation < by.generation:
+            if epoch.generation != by.generation:
                 yield RecordKey(epoch, None).encode()
 
     def logs(self, partition: int) -> list[bytes]:
@@ -229,6 +329,8 @@ class Changelog:
         for gone in self._progress_epochs.keys() - partitions:
             del self._progress_epochs[gone]
             self._progress.pop(gone, None)
+        for gone in self._bases.keys() - partitions:
+            del self._bases[gone]
 
     def release(self) -> None:
         """End the ownership: other processes may write."""
@@ -238,19 +340,38 @@ class Changelog:
         found = self._logs.get(log)
         if found is None:
             return
+        self._bases[found.partition].change(found)
+        head = found.heads.get(epoch)
         if piece is None:
             found.heads.pop(epoch, None)
         elif epoch in found.pieces:
             found.pieces[epoch].pop(piece, None)
             if not found.pieces[epoch]:
                 del found.pieces[epoch]
+        if head is not None and (piece is None or piece in head.pieces):
+            self._check(found)
         if not found.heads and not found.pieces:
             del self._logs[log]
 
-    def _apply_progress(self, partition: int, epoch: Epoch, value: bytes | None) -> None:
+    def _check(self, log: _Log) -> None:
+        if log.went_back():
+            log.floor = None
+            self._progress[log.partition] = self._progress[log.partition]._replace(offset=0)
+
+    def _apply_progress(self, partition: int, epoch: Epoch, value: bytes | None, digest: bytes | None) -> None:
         epochs = self._progress_epochs.setdefault(partition, set())
+        before = self._progress.get(partition, _NO_PROGRESS)
         if value is None:
             epochs.discard(epoch)
-        else:
-            epochs.add(epoch)
-            self._progress[partition] = max(_progress(value), self._progress.get(partition, 0))
+            if epoch.generation == before.generation:  # of a deleted group: generations begin again
+                self._progress[partition] = before._replace(generation=0)
+            return
+        epochs.add(epoch)
+        found = _Progress(epoch.generation, _progress(value))
+        basis = self._bases[partition]
+        if found >= before and digest in {None, basis.digest(epoch, self._of(partition))}:
+            self._progress[partition] = found
+            basis.count()
+
+    def _of(self, partition: int) -> Iterator[_Log]:
+        return (each for each in self._logs.values() if each.partition == partition)

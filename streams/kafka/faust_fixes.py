@@ -27,7 +27,7 @@ from mode.utils.times import Seconds
 from ingest.kafka import aiokafka_fixes
 from ingest.kafka.reaching import explain_refusal
 from ingest.model.topics import Topic
-from streams.kafka.changelog import Changelog
+from streams.kafka.changelog import Changelog, Headers
 from streams.kafka.membership import Membership
 from streams.kafka.message import MessagesLost
 
@@ -72,7 +72,7 @@ class App(faust.App):
 
 
 class ConsumerThread(driver.AIOKafkaConsumerThread):
-    """Faust's thread, which reports its membership of the group.
+    """Runs Faust's consumer; observes its membership, and stops it in order.
 
     https://github.com/faust-streaming/faust/blob/v0.15.3/faust/transport/drivers/aiokafka.py
     """
@@ -82,6 +82,12 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         await super().on_start()
         membership = cast("Transport", self.transport).membership
         aiokafka_fixes.observe(self._ensure_consumer(), membership.confirm, membership.end)
+
+    async def on_thread_stop(self) -> None:
+        """Stop its consumer, which may wait to fetch again: the thread would end with that one's CancelledError."""
+        await super(driver.AIOKafkaConsumerThread, self).on_thread_stop()
+        if self._consumer is not None:
+            await aiokafka_fixes.stop(self._consumer)
 
 
 class Consumer(driver.Consumer):
@@ -338,7 +344,8 @@ class Store(memory.Store[bytes, bytes]):
         del to_key, to_value
         for event in batch:
             message = event.message
-            self._changelog.apply(message.partition, message.key or b"", message.value)
+            headers = cast("Headers", message.headers or ())
+            self._changelog.apply(message.partition, message.key or b"", message.value, headers)
 
     async def on_recovery_completed(self, active_tps: set[TP], standby_tps: set[TP]) -> None:
         """Take ownership of the recovered partitions, and forget those that this worker lost."""

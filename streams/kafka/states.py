@@ -10,7 +10,7 @@ A state is a head record that names its pieces; each record's key has the epoch 
 partition before which all is in states. It comes last, so that a changelog does not end with a tombstone.
 
 4. If the changelog has another leader than before, write all states again before the progress. That leader may lack
-what the one before it had acknowledged, and progress would be ahead of the states.
+what the one before it had acknowledged, and progress that relies on that does not count.
 
 5. Between the steps, ask whether the partitions are still ours. If they are not, stop and acknowledge nothing: what
 an earlier owner still writes has its own epoch, and recovery takes the furthest head (`streams.kafka.changelog`).
@@ -18,8 +18,8 @@ an earlier owner still writes has its own epoch, and recovery takes the furthest
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from itertools import starmap
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, starmap
 from typing import Final, NamedTuple
 
 import structlog
@@ -27,7 +27,7 @@ import structlog
 from common.clock import SYSTEM, Clock
 from ingest.kafka.publish import Publisher
 from streams.fold.reducer import AnyReducer
-from streams.kafka.changelog import Changelog, Epoch, RecordKey, encode_progress
+from streams.kafka.changelog import Changelog, Epoch, Headers, RecordKey
 from streams.kafka.codec import Folded
 from streams.kafka.parts import Layout, PartsCodec, Written
 
@@ -71,6 +71,7 @@ class _Record(NamedTuple):
     partition: int
     key: bytes
     value: bytes | None
+    headers: Headers = ()
 
 
 class _Cached(NamedTuple):
@@ -164,7 +165,8 @@ class LogStates:
         if not ownership.is_ours():
             return False
         await self.write_progress(ownership, unwritten, forgotten)
-        await self._repeat_for_new_leaders(ownership.following)
+        while await self._repeat_for_new_leaders(ownership.following):
+            await self.write_progress(ownership, (), ())
         idle_at = self._clock.monotonic() - IDLE_SECONDS
         for key in [key for key, each in self._cached.items() if each.changed_at <= idle_at]:
             del self._cached[key]
@@ -199,10 +201,11 @@ class LogStates:
         If an earlier owner's progress is deleted, ours is also written before that, so that there is always one.
         """
         epoch = Epoch(ownership.generation, self._writer)
-        progress = [
-            _Record(partition, RecordKey(epoch, None).encode(), encode_progress(offset))
-            for partition, offset in ownership.following.items()
-        ]
+
+        def progress() -> Iterator[_Record]:
+            for partition, offset in ownership.following.items():
+                yield _Record(partition, *self._changelog.progress(partition, epoch, offset))
+
         records: list[_Record] = []
         for log in written:
             records += [_Record(log.partition, old, None) for old in self._changelog.superseded(log.key, epoch)]
@@ -215,18 +218,23 @@ class LogStates:
             for old in self._changelog.superseded_progress(partition, epoch)
         ]
         if earlier:
-            await self._send_all(progress)
-        await self._send_all([*records, *earlier, *progress])
+            await self._send_all(progress())
+        await self._send_all(chain(records, earlier, progress()))  # it relies on what is left then
 
-    async def _repeat_for_new_leaders(self, partitions: Iterable[int]) -> None:
-        """Write all states again of partitions whose leader is reached by another connection than before."""
+    async def _repeat_for_new_leaders(self, partitions: Iterable[int]) -> bool:
+        """Write all states again of partitions whose leader is reached by another connection than before.
+
+        True if there were any: progress from before that does not count.
+        """
+        is_repeated = False
         for partition in partitions:
             before, connection = self._connections.get(partition), self._connection(partition)
             while before is not None and connection is not before:
                 log.warning("states are written again: the changelog may have a leader without them", at=partition)
                 await self._send_all([_Record(partition, *each) for each in self._changelog.states(partition)])
-                before, connection = connection, self._connection(partition)
+                before, connection, is_repeated = connection, self._connection(partition), True
             self._connections[partition] = connection
+        return is_repeated
 
     def _encode(self, log: StateKey, folded: Folded, epoch: Epoch, left_out: list[LeftOut]) -> Written:
         cached, stored = self._cached.get(log.key), self._changelog.get(log.key)
@@ -255,4 +263,4 @@ class LogStates:
     async def _send(self, record: _Record) -> "asyncio.Future[None]":
         self._changelog.apply(*record)
         self.written_bytes += len(record.value or b"")
-        return await self._publisher.send(self._topic, record.key, record.value, partition=record.partition)
+        return await self._publisher.send(self._topic, record.key, record.value, record.headers, record.partition)

@@ -67,16 +67,16 @@ class Start(NamedTuple):
     gaps: tuple[Gap, ...]
 
 
-def start(topic: str, partition: int, committed: int, covered: int | None, earliest: int, end: int) -> Start:
+def start(topic: str, partition: int, committed: int, covered: int, earliest: int, end: int) -> Start:
     """Decide where to read a partition from.
 
-    All messages before `covered` are in states. It is 0 without a state: deleted messages are then reported only from
-    the commit on. It is None if there are states that record no progress. `earliest` is the topic's first offset, and
+    All messages before `covered` are in states. It is 0 if no progress shows any: deleted messages are then reported
+    only from the commit on. `earliest` is the topic's first offset, and
     `end` is one after its last. `committed` is 0 without a commit, also if Kafka has forgotten it.
     """
     if end < committed:
         return Start(earliest, (Gap("replaced", topic, partition, end, committed),))
-    offset = committed if covered is None else min(committed, covered)
+    offset = min(committed, covered)
     seen = covered or committed or earliest
     gaps = (
         Gap("unfolded", topic, partition, max(offset, earliest), committed),

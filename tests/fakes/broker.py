@@ -30,6 +30,7 @@ async def broker(*, leads: bool, closes: bool) -> AsyncIterator[Broker]:
     """A broker that may lead its topic's partition, and may close each connection after it has said who does."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        served.append(asyncio.current_task())
         with suppress(asyncio.IncompleteReadError, OSError):
             while True:
                 (size,) = struct.unpack(">i", await reader.readexactly(4))
@@ -43,7 +44,10 @@ async def broker(*, leads: bool, closes: bool) -> AsyncIterator[Broker]:
                 if closes and key == METADATA:
                     break
         writer.close()
+        with suppress(OSError):
+            await writer.wait_closed()
 
+    served: list[asyncio.Task[None] | None] = []
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     partition = (0, 0, 1, [1], [1]) if leads else (_NOT_AVAILABLE, 0, _NOBODY, [1], [1])
@@ -55,3 +59,4 @@ async def broker(*, leads: bool, closes: bool) -> AsyncIterator[Broker]:
     running = Broker(f"127.0.0.1:{port}", asyncio.Queue(), asyncio.Queue())
     async with server:
         yield running
+    await asyncio.gather(*filter(None, served))  # clients are gone

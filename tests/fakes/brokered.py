@@ -55,8 +55,8 @@ class Kafka:
     def changelog(self, topic: str) -> Changelog:
         """The changelog of a topic as the next worker reads it."""
         found = Changelog()
-        for key, value, _ in self.topics[_changelog(topic)]:
-            found.apply(0, key, value)
+        for stored in self.topics[_changelog(topic)]:
+            found.apply(0, *stored)
         found.own({0})
         return found
 

@@ -119,6 +119,7 @@ SOURCES: Final = {
     },
     "streams.kafka.faust_fixes:ConsumerThread": {
         "faust.transport.drivers.aiokafka:AIOKafkaConsumerThread.on_start": "38b4e8bd1e10723a",
+        "faust.transport.drivers.aiokafka:AIOKafkaConsumerThread.on_thread_stop": "8dfc004e258b6c25",
         "faust.transport.drivers.aiokafka:Consumer._new_consumer_thread": "0870ec53dea75083",
     },
     "streams.kafka.faust_fixes:Consumer.pause_partitions": {

@@ -334,7 +334,7 @@ async def states_in(servers: str, topic: str) -> Changelog:
         end = (await consumer.end_offsets([partition]))[partition]
         while await consumer.position(partition) < end:
             message = await consumer.getone(partition)
-            found.apply(0, message.key, message.value)
+            found.apply(0, message.key, message.value, message.headers)
     found.own({0})
     return found
 

@@ -24,6 +24,7 @@ from integration.kafka import test_lost_alerts as alerts
 from integration.kafka.test_lost_progress import Lost, folder, found_in, observe, states_in
 from streams.analytics.registry import REDUCERS
 from streams.kafka.app import Worker
+from streams.kafka.parts import PartsCodec
 from waiting import until
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.components("kafka")]
@@ -139,20 +140,51 @@ async def test_states_missing_on_a_changelogs_new_leader_are_written_again(kafka
     assert stored.covered(0) == wanted.covered(0)
 
 
-class Folding:
-    """A worker that runs, and writes its states at once."""
+async def test_states_that_a_leader_lacks_since_before_the_first_write_are_folded_again(kafka: KafkaCluster) -> None:
+    """The last worker finds progress that relies on a state of the second node which the leader lacks."""
+    topics = topics_of("elected", partitions=1)
+    changelog, other = changelogs("elected", topics)
+    election = Election(kafka, changelog)
+    await election.begin("elected", [*topics, other])
+    first = Folding(kafka)
+    await first.fold(range(4))
+    await election.stop_follower()
+    await first.fold([4, 5])
+    await first.stop()
+    second = Folding(kafka, 3600)  # it writes when it stops
+    await second.fold([6])
+    await asyncio.to_thread(election.kill_leader)
+    await election.elect_follower()
+    await second.stop()
+    wanted = second.worker._takeovers.changelogs[topics.nodes.name]
+    assert wanted.covered(0) == 7
+    assert (await states_in(kafka.bootstrap_servers, changelog.name)).covered(0) == 4
+    last = Folding(kafka)
+    await last.fold([8])
+    await last.stop()
+    assert last.worker._takeovers.gaps.counts == {(topics.nodes.name, "unfolded"): 3}
+    stored, codec = await states_in(kafka.bootstrap_servers, changelog.name), PartsCodec(REDUCERS)
+    assert codec.decode(stored.get(b"c/n1")) == codec.decode(wanted.get(b"c/n1"))
+    assert stored.covered(0) == 8
 
-    def __init__(self, kafka: KafkaCluster) -> None:
+
+class Folding:
+    """A worker that runs, and writes its states at once unless it has longer."""
+
+    def __init__(self, kafka: KafkaCluster, state_seconds: float = 0.1) -> None:
         self._servers, self._topics = kafka.bootstrap_servers, topics_of("elected", partitions=1)
-        self.worker = Worker(REDUCERS, self._topics, self._servers, group="elected", instance="0", state_seconds=0.1)
+        self._is_at_once = state_seconds < 1
+        self.worker = Worker(
+            REDUCERS, self._topics, self._servers, group="elected", instance="0", state_seconds=state_seconds
+        )
         self._stop = asyncio.Event()
         self._running = asyncio.ensure_future(self.worker.run(self._stop))
 
     async def fold(self, numbers: Iterable[int]) -> None:
-        """Let it conclude from these Events, and write its states."""
+        """Let it conclude from these Events, and write its states if it does so at once."""
 
         async def is_folded() -> bool:
-            left = await lag(self._servers, "elected", [self._topics.nodes.name])
+            left = await lag(self._servers, "elected", [self._topics.nodes.name]) if self._is_at_once else 0
             return self._running.done() or (left == 0 and await found_in(self._servers, self._topics) >= set(numbers))
 
         await observe(self._servers, self._topics, numbers)

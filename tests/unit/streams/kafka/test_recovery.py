@@ -32,7 +32,7 @@ def worker() -> Any:
 
 
 def event(key: bytes, value: bytes | None) -> Any:
-    return SimpleNamespace(message=SimpleNamespace(partition=0, key=key, value=value))
+    return SimpleNamespace(message=SimpleNamespace(partition=0, key=key, value=value, headers=()))
 
 
 def state(offset: int) -> bytes:

@@ -71,14 +71,14 @@ class Kafka:
 
     def __init__(self) -> None:
         self.sent: list[tuple[str, bytes, Any, list[tuple[str, bytes]]]] = []
-        self.changelog: list[tuple[bytes, bytes | None]] = []
+        self.changelog: list[tuple[bytes, bytes | None, Sequence[tuple[str, bytes]]]] = []
 
     async def send(
         self, topic: str, key: bytes, value: Any, headers: Sequence[tuple[str, bytes]] = (), partition: int = 0
     ) -> asyncio.Future[None]:
         assert partition == 0
         if topic == "changelog":
-            self.changelog.append((key, value))
+            self.changelog.append((key, value, headers))
         self.sent.append((topic, key, value, list(headers)))
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         done.set_result(None)
@@ -92,8 +92,8 @@ class Kafka:
     def recovered(self) -> Changelog:
         """Return the changelog that the next worker reads."""
         changelog = Changelog()
-        for key, value in self.changelog:
-            changelog.apply(0, key, value)
+        for record in self.changelog:
+            changelog.apply(0, *record)
         changelog.own({0})
         return changelog
 
@@ -168,9 +168,9 @@ async def test_a_state_of_another_writer_is_written_anew_before_what_it_covers_i
     """A predecessor may delete its own record at any time."""
     kafka = Kafka()
     await fold(kafka.folder(), message(0))
-    (before, _), *_ = kafka.changelog
+    (before, *_), *_ = kafka.changelog
     await fold(kafka.folder(), message(0), ownership=OURS._replace(generation=GENERATION + 1))
-    kafka.changelog.append((before, None))
+    kafka.changelog.append((before, None, ()))
     assert kafka.seen() == 1
 
 
@@ -178,10 +178,10 @@ async def test_a_state_of_another_writer_is_written_anew_before_what_it_covers_i
 async def test_a_changelog_of_versions_that_wrote_a_log_as_one_record_is_taken_over(key: bytes) -> None:
     kafka = Kafka()
     log = StateCodec(REDUCERS).encode(LogState(0, {"count": Count(2)}))
-    kafka.changelog.append((key, msgspec.msgpack.encode([1, log, {}, 0, 1.001, {}])))
+    kafka.changelog.append((key, msgspec.msgpack.encode([1, log, {}, 0, 1.001, {}]), ()))
     await fold(kafka.folder(), message(1), message(2))
     assert kafka.seen() == 3
-    assert (key, None) in kafka.changelog
+    assert (key, None, ()) in kafka.changelog
 
 
 async def test_a_state_that_is_not_written_yet_is_folded_on_and_can_be_abandoned() -> None:
