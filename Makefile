@@ -59,7 +59,7 @@ manifests: $(VENV)/.dev ## write deploy/kubernetes from the Helm chart; builds H
 	PYTHONPATH=.:tests $(PYTHON) -m components.chart
 
 quick: $(VENV)/.dev ## what a changed line breaks, within a minute: no engine, no component
-	LEADSMAN_PROFILE=quick $(PYTHON) -m pytest -o faulthandler_timeout=0 -n 2 --dist loadgroup --no-loadscope-reorder -m "not engine and not components and not night" tests/unit tests/contract tests/scenarios tests/fuzz
+	LEADSMAN_PROFILE=quick $(PYTHON) -m pytest -o faulthandler_timeout=0 -n 2 --dist loadgroup --no-loadscope-reorder -m "not engine and not components and not costly and not night" tests/unit tests/contract tests/scenarios tests/fuzz
 
 test: $(VENV)/.dev ## every promise, against real components; builds these once into ~/.cache (10 minutes or more)
 	PYTHONPATH=tests $(PYTHON) -m components prepare

@@ -12,6 +12,8 @@ from fuzz.catalogue import FOUND, TARGETS, inputs
 from fuzz.target import Target
 from profiles import EXAMPLES
 
+pytestmark = pytest.mark.costly
+
 DAMAGED = 1 if EXAMPLES < 100 else 3
 PIECES = (b"", b"\0", b"\n", b'"', b"\xff", b"{", b"]", b"-1", b"9" * 5000, b"NaN", b"null", b"\\ud800", b"[" * 300)
 

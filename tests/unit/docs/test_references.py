@@ -172,7 +172,7 @@ def target_exists(_: Path, found: re.Match[str]) -> bool:
         pytest.param(MODULE, module_exists, "", id="modules"),
         pytest.param(PATH, path_exists, "", id="paths"),
         pytest.param(FILE, file_exists, ".md", id="files"),
-        pytest.param(TARGET, target_exists, "", id="targets of make"),
+        pytest.param(TARGET, target_exists, "", id="targets of make", marks=pytest.mark.costly),
     ],
 )
 def test_what_is_cited_exists(

@@ -19,6 +19,8 @@ from ingest.normalize.decoded import Decoded, decode
 from paths import CAPTURES, SCENARIOS
 from waiting import eventually
 
+pytestmark = pytest.mark.costly
+
 DAMAGED = b'{"ts": "2026-07-01T12:00:00Z", "cluster": "c", "source": "list", "resource": "nodes", "type": "ADD'
 
 

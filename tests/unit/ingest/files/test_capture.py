@@ -279,6 +279,7 @@ def bomb(compression: Compression, piece: bytes, mebibytes: int) -> bytes:
     return packed.compress(lines(GOOD)) + b"".join(packed.compress(block) for _ in range(mebibytes)) + packed.flush()
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("compression", ["gzip", "zstd"])
 @pytest.mark.parametrize("piece", [b"\0", b"\n"], ids=["one line", "empty lines"])
 def test_bomb_fills_no_memory_and_is_reported(tmp_path: Path, compression: Compression, piece: bytes) -> None:
@@ -292,11 +293,13 @@ def test_bomb_fills_no_memory_and_is_reported(tmp_path: Path, compression: Compr
     assert the_bad_one(entries).error_type == "bomb"
 
 
+@pytest.mark.costly
 def test_bomb_without_any_observation_is_no_source(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="bomb"):
         read_bytes(tmp_path, zstd.compress(b"\0" * (70 << 20)))
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("compression", ["gzip", "zstd"])
 def test_observations_that_repeat_for_ever_end_at_a_limit_of_work(tmp_path: Path, compression: Compression) -> None:
     """Each line can be read, and there is no end of them: 100 KB would be half a million lines."""
@@ -315,11 +318,13 @@ def test_observations_that_repeat_for_ever_end_at_a_limit_of_work(tmp_path: Path
     assert "lines that repeat" in entries[0].reason
 
 
+@pytest.mark.costly
 def test_file_that_compresses_well_is_no_bomb(tmp_path: Path) -> None:
     big = with_field("object", {"name": "x" * 15_000_000})
     assert len(good_lines(read_bytes(tmp_path, zstd.compress(lines(*[big] * 6))))) == 6
 
 
+@pytest.mark.costly
 def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     path = tmp_path / "long.jsonl"
     line = with_field("object", {"name": "x" * 80_000}) + b"\n"

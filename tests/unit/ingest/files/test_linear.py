@@ -23,6 +23,8 @@ from ingest.model.observation import Position
 from ingest.resources.events import EVENTS
 from ingest.resources.nodes import NODES
 
+pytestmark = pytest.mark.costly
+
 AT = datetime(2026, 11, 26, 10, tzinfo=UTC)
 
 

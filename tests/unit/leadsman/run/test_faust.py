@@ -9,6 +9,8 @@ import pytest
 from ingest.model.topics import topics
 from paths import ROOT
 
+pytestmark = pytest.mark.costly
+
 FAUST = Path(sys.executable).with_name("faust")
 PAGE = (ROOT / "docs" / "agents.md").read_text()
 

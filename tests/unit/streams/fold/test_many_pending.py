@@ -13,6 +13,8 @@ from streams.analytics.registry import REDUCERS
 from streams.fold.findings import PodBinding
 from streams.fold.fold import Fold, LogState
 
+pytestmark = pytest.mark.costly
+
 PODS: Final = 12_000
 T0: Final = datetime(2026, 7, 1, tzinfo=UTC)
 UNSCHEDULABLE: Final = Condition(

@@ -34,7 +34,7 @@ from streams.kafka.messages.alerts import decode_alert
 from streams.kafka.messages.findings import ROW_TYPES, columns_of, decode_findings
 from streams.kafka.parts import PartsCodec
 
-pytestmark = pytest.mark.usefixtures("logs_as_before")
+pytestmark = [pytest.mark.costly, pytest.mark.usefixtures("logs_as_before")]
 
 DEATHS: Final = 6
 DIES_WITHIN: Final = 200
