@@ -133,3 +133,11 @@ class NumaClaim(msgspec.Struct, frozen=True, array_like=True, gc=False):
     cpus: tuple[Int64, ...]
     """CPUs of each of its containers that is placed on its own."""
     group: str = ""
+
+
+class Metric(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """One of a kubelet's metrics."""
+
+    name: str
+    labels: dict[str, str]
+    value: float

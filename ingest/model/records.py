@@ -160,16 +160,10 @@ class SettingsRecord(Record, frozen=True, tag="settings"):
     """Namespace and name of the ConfigMap that has them, where no kubelet answered; else empty."""
 
 
-class Metric(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    name: str
-    labels: dict[str, str]
-    value: float
-
-
 class MetricsRecord(Record, frozen=True, tag="metrics"):
     """The kubelet's metrics about NUMA, eviction and image GC (rules: kubelet-metrics); no other is kept."""
 
-    metrics: list[Metric]
+    metrics: list[machine.Metric]
 
 
 class CpuManagerRecord(Record, frozen=True, tag="cpu_manager_state"):
@@ -285,10 +279,8 @@ class InventoryRecord(Record, frozen=True, tag="inventory"):
     of_logs: bool = False
 
     def gone(self, known: Iterable[str]) -> list[str]:
-        present = set(self.keys)
-        return sorted(
-            key for key in known if key not in present and key > self.after and (not self.until or key <= self.until)
-        )
+        gone = set(known).difference(self.keys)
+        return sorted(key for key in gone if key > self.after and (not self.until or key <= self.until))
 
     def nothing_left(self, node: str) -> "InventoryRecord":
         """Return the inventory for the log of a node that no longer has any of these objects."""

@@ -7,9 +7,10 @@ from typing import Final
 import msgspec
 
 from common.errors import BadRecord
+from ingest.model.machine import Metric
 from ingest.model.objects.node import KubeletConfiguration
 from ingest.model.observation import Observation
-from ingest.model.records import Metric, MetricsRecord, Record, SettingsRecord
+from ingest.model.records import MetricsRecord, Record, SettingsRecord
 from ingest.resources.decoding import kept
 from ingest.resources.resource import KubeletResource, as_record, node_of, seen
 from ingest.resources.scheduler_cache import is_about_a_cache

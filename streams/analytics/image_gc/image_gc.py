@@ -13,9 +13,10 @@ import msgspec
 
 from common.amounts import counted
 from ingest.messages.reasons import is_kubelet_start
+from ingest.model.machine import Metric
 from ingest.model.objects.event import Event, event_time
 from ingest.model.objects.node import KubeletConfiguration
-from ingest.model.records import EventRecord, Metric, MetricsRecord, NodeRecord, Record, SampleRecord, SettingsRecord
+from ingest.model.records import EventRecord, MetricsRecord, NodeRecord, Record, SampleRecord, SettingsRecord
 from streams.analytics.image_gc.episode import (
     LOOP,
     NEXT_RUN,

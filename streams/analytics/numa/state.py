@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 import msgspec
 
 from ingest.model.cpuset import parse_cpuset
-from ingest.model.machine import Cpu
-from ingest.model.records import Metric, NodeNumaRecord
+from ingest.model.machine import Cpu, Metric
+from ingest.model.records import NodeNumaRecord
 from streams.fold.findings import NumaAllocation, NumaPod, NumaResource, NumaSkew, NumaWhatif
 from streams.fold.shelves import Shelves
 from streams.rules.numa.memory_checkpoint import MemoryManagerState

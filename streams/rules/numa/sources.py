@@ -10,8 +10,7 @@ from itertools import combinations
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from common.errors import BadRecord
-from ingest.model.machine import Cpu
-from ingest.model.records import Metric
+from ingest.model.machine import Cpu, Metric
 
 Fidelity: TypeAlias = Literal["exact", "count", "none"]
 """`exact`: CPU ids and their NUMA nodes; `count`: CPUs per NUMA node; `none`: CPUs of the node, no NUMA node."""

@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common.errors import BadRecord
-from ingest.model.machine import Cpu
+from ingest.model.machine import Cpu, Metric
 from ingest.model.objects.pod import PodAnnotations
-from ingest.model.records import Metric
 from streams.rules.numa.objects import crane_cpus, koordinator_cpus, parse_topology_object, with_crane_pods
 from streams.rules.numa.resolve import WHOLE_NODE, NodeFacts, account, best_account, disagreements, witnesses
 from streams.rules.numa.sources import (
