@@ -85,7 +85,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Give each test the id that names its group: pytest-xdist 3.8 sets an attribute pytest 9.2 does not read. Begin
-    with the groups that take long, or they would end alone.
+    with the groups that take long, or they would end alone, and end with those of functions, which are short.
     """
     for item in items:
         if grouped := vars(item).get("_nodeid"):
@@ -99,7 +99,9 @@ def _turn(item: pytest.Item) -> int:
     (group,) = marker.args
     if group in LONGEST:
         return LONGEST.index(group)
-    return len(LONGEST) + (item.get_closest_marker("components") is None)
+    if item.get_closest_marker("components"):
+        return len(LONGEST)
+    return len(LONGEST) + 1 + (_room(item) in IN_MEMORY)
 
 
 def _group(item: pytest.Function) -> str:
@@ -110,12 +112,16 @@ def _group(item: pytest.Function) -> str:
     (component,) = marker.args
     if "real_node" in item.fixturenames:
         return ONE_A_MACHINE
-    room = item.path.relative_to(item.config.rootpath).parts[1]
-    return f"{component}:{room if component in TOGETHER else item.path.stem.removeprefix('test_')}"
+    return f"{component}:{_room(item) if component in TOGETHER else item.path.stem.removeprefix('test_')}"
+
+
+def _room(item: pytest.Item) -> str:
+    """The folder below tests/."""
+    return item.path.relative_to(item.config.rootpath).parts[1]
 
 
 def _may_open_the_engine(item: pytest.Function) -> bool:
-    if not DATABASES.isdisjoint(item.fixturenames) or item.nodeid.split("/")[1] not in IN_MEMORY:
+    if not DATABASES.isdisjoint(item.fixturenames) or _room(item) not in IN_MEMORY:
         return True
     return _has_an_opener(item.module)
 

@@ -17,7 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 from components.database import KEPT
-from components.processes import Process
+from components.parts import LEADSMAN, Part
 from leadsman.cli import console
 from leadsman.cli.main import app
 from sql.database.open import connect
@@ -111,11 +111,11 @@ def start(*arguments: object, db: Path | str) -> "subprocess.Popen[str]":
 
 def leadsman_process(
     command: str, *arguments: str, folder: Path, name: str = "", environment: Mapping[str, str] | None = None
-) -> Process:
+) -> Part:
     """A command that runs until it is stopped, not started; the log in `folder` has its name, or the command's."""
     KEPT.refuse_unmarked()
     name = name or command
-    return Process(name, [COMMAND, command, *arguments], folder / f"{name}.log", environment)
+    return Part(name, [LEADSMAN, command, *arguments], folder / f"{name}.log", environment)
 
 
 @contextmanager

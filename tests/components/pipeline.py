@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import sys
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -11,9 +10,9 @@ from typing import Any, Final, Self
 import msgspec
 
 from common.errors import KafkaUnusable
-from components.command import COMMAND
 from components.kafka import Kafka, KafkaCluster
 from components.lag import lag
+from components.parts import LEADSMAN, Part
 from components.processes import Process
 from ingest.files.sources import read_sources
 from ingest.kafka.publish import Publisher
@@ -99,8 +98,8 @@ class Pipeline:
         """
         log = self._folder / f"{what}-{instance}.log"
         env = self.environment(what, instance) | environment
-        argv = [sys.executable, "-m", "components.faulty", fault] if fault else [COMMAND, what]
-        part = Process(f"{what} {instance}", argv, log, env)
+        argv = ["components.faulty", fault] if fault else [LEADSMAN, what]
+        part = Part(f"{what} {instance}", argv, log, env)
         self._parts.append(part)
         return part
 

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import cycle
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 from waiting import PATIENCE_SECONDS, NotReady, holds_in_time
 
@@ -47,6 +47,17 @@ def free_port() -> int:
             return port
 
 
+class Running(Protocol):
+    """A started process, as subprocess has it."""
+
+    pid: int
+
+    def poll(self) -> int | None: ...
+    def wait(self, timeout: float | None = None) -> int: ...
+    def send_signal(self, sig: int, /) -> None: ...
+    def kill(self) -> None: ...
+
+
 class Process:
     """A program that is started again and again with the same command; its output is appended to one log file."""
 
@@ -55,7 +66,7 @@ class Process:
         self.log = log
         self._argv = list(argv)
         self._env = {**os.environ, **(env or {})}
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Running | None = None
 
     @property
     def pid(self) -> int:
@@ -70,8 +81,11 @@ class Process:
 
     def start(self) -> None:
         """Start the program in a session of its own; started by the main thread it ends with it, even by SIGKILL."""
+        self._process = self._begin()
+
+    def _begin(self) -> Running:
         with self.log.open("ab") as output:
-            self._process = subprocess.Popen(
+            return subprocess.Popen(
                 [*ends_with_parent(), *self._argv],
                 env=self._env,
                 stdin=subprocess.DEVNULL,

@@ -3,10 +3,10 @@
 import asyncio
 import os
 import signal
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from components.parts import Part
 from components.processes import Process, is_paused
 from faults.dying import WENT_ON
 from faults.fire import Attacked
@@ -56,10 +56,10 @@ def pause(on: Attacked, of_worker: str, of_lander: str, folder: Path, then: Call
 
 
 def _started(on: Attacked, of_worker: str, of_lander: str, folder: Path, sent: str) -> list[Process]:
-    started = []
+    started: list[Process] = []
     for what, moment in {"work": of_worker, "land": of_lander}.items():
-        argv = [sys.executable, "-m", "faults.dying", moment, sent]
+        argv = ["faults.dying", moment, sent]
         log = folder / f"{what} {moment} {sent} {len(list(folder.iterdir()))}.log"
-        started.append(Process(moment, argv, log, on.pipeline.environment(what, "0")))
+        started.append(Part(moment, argv, log, on.pipeline.environment(what, "0")))
         started[-1].start()
     return started

@@ -4,7 +4,6 @@ import asyncio
 import os
 import random
 import signal
-import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -18,6 +17,7 @@ from components.clickhouse import ClickHouseHttp
 from components.cluster.kubernetes import ApiError, Cluster
 from components.command import leadsman_process
 from components.kafka import Kafka
+from components.parts import Part
 from components.pipeline import Pipeline
 from components.processes import Process, is_paused
 from faults.dying import WENT_ON
@@ -70,8 +70,8 @@ class Watched:
         """One that is paused at a moment, or runs until it is stopped; started."""
         name = f"watch-{len(self._watchers)}"
         if moment:
-            argv = [sys.executable, "-m", "faults.dying", moment, "SIGSTOP"]
-            watcher = Process(name, argv, self._folder / f"{name}.log", self._environment)
+            argv = ["faults.dying", moment, "SIGSTOP"]
+            watcher: Process = Part(name, argv, self._folder / f"{name}.log", self._environment)
         else:
             watcher = leadsman_process("watch", folder=self._folder, name=name, environment=self._environment)
         self._watchers.append(watcher)
