@@ -137,7 +137,7 @@ async def _to_any(admin: Any, request: Any, node_id: int | None = None) -> Any:
     return await admin._client.send(*nodes[:1] or [None], request)
 
 
-AIOKafkaAdminClient._send_request = _to_any  # type: ignore[method-assign]
+AIOKafkaAdminClient._send_request = _to_any  # type: ignore[method-assign, assignment]
 
 
 def _retried(code: int, name: str) -> type[BrokerResponseError]:
