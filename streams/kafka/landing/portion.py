@@ -46,7 +46,7 @@ class Begun(NamedTuple):
     def of(cls, partition: TopicPartition, committed: OffsetAndMetadata) -> "Begun | None":
         """Decode the last commit of a partition; None if everything that was begun is stored.
 
-        A tool's metadata is no intent, nor is one that was copied to another offset, as into another Kafka.
+        Metadata of another tool is ignored, and so is an intent copied to another offset (another Kafka).
         """
         intent = if_decodable(_decode_intent, committed.metadata.encode())
         if intent is None or all(each[:2] != (partition.partition, committed.offset) for each in intent.ranges):
