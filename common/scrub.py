@@ -10,7 +10,9 @@ REDACTED: Final = "[redacted]"
 
 _NAME: Final = (
     r"(?:pass(?:word|wd|phrase)|secret|token|credentials?|(?<![a-z])(?:pass|pwd|pw)"
-    r"|(?:api|secret|private|account|access|shared[_-]?access|client|encryption|signing|master|certificate)[_ -]?key)"
+    r"|(?:admin|bind|db|key|ldap|login|mail|require|root|smtp|sql|store|user)(?:pass|pwd|pw)"
+    r"|(?:api|app|secret|private|account|access|shared[_-]?access|client|encryption|signing|master|certificate|license"
+    r"|subscription|functions|jwt|hmac|deploy|unseal)[_ -]?key(?:_base)?)"
     r"(?:-data)?"
 )
 """Names of secrets, with any prefix, for example AWS_SECRET_ACCESS_KEY or MYSQL_PWD."""
@@ -19,10 +21,10 @@ _EXACT: Final = r"(?<![a-z])(?:auth|identitytoken)"
 _OPAQUE: Final = re.compile(
     r"(?<![\w-])(?:eyJ(?:[\w-]{8,}(?:\.[\w-]*){1,4}|[\w+/-]{24,}={0,2})"  # JSON web tokens; JSON as base64
     r"|(?:eyAi|ewog|ew0K)[\w+/-]{24,}={0,2})"  # and with white space in it
-    r"|LS0tLS1CRUdJTi[\w+/-]+={0,2}"  # PEM as base64
+    r"|LS0tLS1CRUdJTi[\w+/-]+={0,2}|(?<![\w-])(?:ZXlK|ops_eyJ)[\w+/-]{24,}={0,2}"  # PEM, tokens as base64
     r"|(?<![\w-])(?:gh[oprsu]_|github_pat_|gl(?:pat|dt|rt|wt|soat|cbt|ft|ffct|imt|agent|ptt|oas)-|xox[a-z]-|xoxe\.xox[a-z]-"
     r"|xapp-|hf_|npm_|pypi-A|dop_v1_|hv[bsr]\.|ya29\.|gl(?:sa|c)_|dckr_[op]at_|gsk_|xai-|pplx-|GOCSPX-|sq0[a-z]{3}-|NRAK-"
-    r"|lin_api_|figd_|whsec_|tskey-|pul-[0-9a-f]{24}|shp(?:at|ss|ca|pa)_|1//0)"
+    r"|lin_api_|figd_|whsec_|nvapi-|tskey-|pul-[0-9a-f]{24}|shp(?:at|ss|ca|pa)_|1//0)"
     r"[\w.-]{16,}"  # GitHub, GitLab, Slack, Hugging Face, npm, PyPI, DigitalOcean, Vault, Google, Grafana, Docker ...
     r"|(?<!\w)(?:GR1348941[\w-]{16,}|ABSK[\w+/]{20,}={0,2}|AT[ABC][A-Z]{1,2}[0-9]?x[\w-]{16,}={0,2}|dapi[0-9a-f]{32}(?!\w))"
     r"|(?<!\w)SK[0-9a-f]{32}(?!\w)|(?<![\w-])key-[0-9a-f]{32}(?!\w)"  # Twilio, Mailgun
@@ -38,7 +40,7 @@ _OPAQUE: Final = re.compile(
     r"|\b(?:AKIA|ASIA)[0-9A-Z]{16}\b|(?<![\w+/])(?:IQoJb3JpZ2lu|F[wQ]oGZXIvYXdz)[\w+/%]{16,}={0,2}"  # AWS
     r"|(?<![\w~.-])[\w~.-]{3}[78]Q~[\w~.-]{31,34}|(?<!\w)\w{20,84}JQQJ99\w{10,}"  # Azure
     r"|-----BEGIN [A-Z0-9 ]{1,40}-----.*?(?:-----END [A-Z0-9 ]{1,40}-----|\Z)"  # PEM, or its beginning
-    r"|(?<![\w+/=])[\w+/=]{16,}\s{0,4}-----END [A-Z0-9 ]{1,40}-----",  # or its end
+    r"|(?<![\w+/=])(?:[\w+/=]{48,76}\s{1,8}){0,64}[\w+/=]{16,}\s{0,4}-----END [A-Z0-9 ]{1,40}-----",  # or its end
     re.DOTALL,
 )
 """Texts that are secret by their own shape."""
@@ -47,9 +49,10 @@ _OPAQUE_LEAST: Final = 20
 _QUOTED: Final = r"(?P<{0}>\\*[\"'])(?:(?!(?P={0}))(?:\\.|.))+"
 """A value in quotes, up to the same quotes; a quote inside has a backslash."""
 _SECRET: Final = re.compile(
-    r"(?P<url>(?P<slashes>://|%3A%2F%2F)(?:[^/\s\"'?#]{1,2000}@|[^/\s\"'?#%]{1,200}%3A[^/\s\"'?#%]{1,200}%40"
+    r"(?P<url>(?P<slashes>://|%3A%2F%2F)(?:(?:(?<=amqp://)|(?<=iadb://)|(?<=odb://)|(?<=res://)|(?<=sql://)|(?<=srv://))"
+    r"[^\s\"'@:]{1,200}:[^\s\"']{1,200}@|(?<=//)[^/\s\"'?#]+@|[^/\s\"'?#]{1,2000}@|[^/\s\"'?#%]{1,200}%3A[^/\s\"'?#%]{1,200}%40"
     r"|[^/\s\"'?#@:]{0,200}:(?![0-9]{1,5}/)[^\s\"@]{1,200}@(?=[\w\[])))"
-    r"|(?P<user>(?:(?<![\w/:.@%+-])|(?<=//))[\w.%+-]{1,60}:)[^\s\"'@/:]{1,200}@(?!sha[0-9])(?=[\w(\[])"
+    r"|(?P<user>(?:(?<![\w/:.@%+-])|(?<=//))[\w.%+-]{1,60}:)[^\s\"'@/:]+@(?!sha[0-9])(?=[\w(\[])"
     r"|(?P<header>\bauthorization(?:\\*[\"'])?\s{0,8}[:=]\s{0,8}\[?(?:\\*[\"'])?"
     r"(?:(?:bearer|basic|token|negotiate|ntlm|(?:api-?|genie-?|shared-?)?key(?:lite)?|splunk|bot|dpop"
     r"|(?:digest|oauth|hawk|aws4-[\w-]{1,30})(?=(?P<digest>)))\s{1,8}))"
@@ -58,17 +61,27 @@ _SECRET: Final = re.compile(
     r"(?!\[redacted|\d{1,3}(?:\.\d{1,3}){3})(?=[^\s\"',;\]]*[0-9])[^\s\"',;\]]{14,}"
     r"|(?P<scheme>\b(?:bearer|basic)\s{1,8})(?:(?=[a-z._~+/-]*[0-9=]|(?-i:[A-Za-z._~+/-]*[a-z][A-Z]))[a-z0-9._~+/=-]{8,}|[a-z0-9._~+/=-]{20,})"
     r"|(?P<cookies>(?<![\w./-])(?:set-)?cookie: ?)(?=[^\s;=]{1,200}=)[^\r\n\"']+"
+    r"|(?P<jar>--cookie[ =](?P<jarred>[\"'])?)(?=[^\s;=]{1,200}=)(?(jarred)[^\r\n\"']+|[^\s\"']+)"
+    r"|(?P<oracle>(?:\bsqlplus\b[^\n|;/]{0,99}[ \"']|"
+    r"\bjdbc:oracle:\w{1,5}:)[\w$#]{1,60}/)(?!\[redacted)[^\s\"'@/]+(?=@)"
+    rf"|(?P<pair>\bname(?:\\*[\"'])?\s{{0,8}}[:=]\s{{0,8}}(?:\\*[\"'])?[\w.-]{{0,60}}{_NAME}(?:\\*[\"'])?,?\s{{0,40}}"
+    r"(?:\\*[\"'])?value(?:\\*[\"'])?\s{0,8}[:=]\s{0,8}(?P<paired>\\*[\"'])?)(?!\[redacted)"
+    r"(?(paired)(?:(?!(?P=paired)).)+|[^\s\"',}\]]+)"
+    r"|(?P<sql>\b(?:identified (?:with \w{1,40} )?(?:by|as)(?: password)?|password) (?P<told>\\*[\"']))(?!\[redacted)"
+    r"(?:(?!(?P=told)).)+(?=(?P=told))"
     rf"|(?P<set>(?:{_NAME}|{_EXACT})(?:\\*[\"'])?\s*(?:=>|:=|[:=])\s*){_QUOTED.format('quote')}"
     rf"|(?P<name>(?:{_NAME}|{_EXACT}(?!\s*=\s*[{{(\[])|signature|(?<![a-z])sig)\s*=\s*(?:\\*[\"'])?)(?!(?:none|null|nil|true|false)\b)"
-    r"(?:[^\s&\"',;]|[,;&](?![\w-]{0,40}[=:]|[\s\"']|\Z))+"
+    r"(?:[^\s&\"',;]|[,;&](?![\w-]{0,40}[=:]|[\s\"']|\Z)|'(?=\w))+"
     rf"|(?P<block>^[ \t]*(?:- )?[\w.-]{{0,40}}{_NAME}:[ \t]*[|>][+-]?[ \t]*\r?\n(?P<indent>[ \t]+))[^\r\n]*"
     r"(?:\r?\n(?P=indent)[^\r\n]*)*"
     rf"|(?P<line>(?<=\n)[ \t]*(?:- )?[\w.-]{{0,40}}{_NAME}:[ \t]+)(?![|>\[\"'])[^\r\n\"']+"
     rf"|(?P<tag><[\w:.-]{{0,40}}{_NAME}>)[^<]+"
     rf"|(?P<member>(?<![\w/:.@\"'-])[a-z_]{{0,40}}{_NAME}:)(?=[^\s:/])(?!\[redacted|v?[0-9]+(?:\.|\b))[^\s\]}},;\"'\\]+"
-    rf"|(?P<flag>(?<![\w-])--?[a-z0-9_-]{{0,40}}{_NAME} (?:\\*[\"'])?)(?![-=:\[])[^\s\"',;]+"
+    rf"|(?P<flag>(?:(?<![\w-])--?[a-z0-9_-]{{0,40}}{_NAME}|\bconfig(?:ure)? set \S{{0,60}}{_NAME}"
+    r"|\b(?:requirepass|masterauth)) (?:\\*[\"'])?)(?![-=:\[]|stdin\b)[^\s\"',;]+"
     r"|(?P<login>(?<![^\s\"'])(?:-[a-z]{0,4}u|--(?:proxy-)?user|--(?:src-|dest-)?creds)"
-    r"(?:[ =]|[\"'],? ?)?[\"']?(?![0-9]+:[0-9]+\b|\+%)[^\s\"':,]{1,200}:(?!/[a-z]))(?!\[redacted)[^\s\"']+"
+    r"(?:[ =]|[\"'],? ?)?(?P<opened>[\"'])?(?![0-9]+:[0-9]+\b|\+%|jdbc:)[^\s\"':,]{1,200}:(?!/[a-z/]))(?!\[redacted)"
+    r"(?(opened)(?:(?:(?!(?P=opened))[^\r\n]){1,200}(?=(?P=opened))|[^\s\"']+)|[^\s\"']+)"
     r"|(?P<netrc>\blogin \S{1,200} password )[^\s\"']+"
     r"|(?P<said>(?<![\w.=/-])(?:password|passwd|passphrase)(?: is| was| ->)? [\"']?)"
     r"(?=[^\s\"']*[0-9])(?=[^\s\"']*[a-z])[^\s\"',;]+"
@@ -84,14 +97,14 @@ _GAP: Final = r"(?:[ \t]{1,8}|\\{0,4}[\"'],? ?\\{0,4}[\"'])"
 """Between two words of a command, or of its list in JSON; bounded, because searches begin with it."""
 _WORD: Final = r"\\*[\"']?(?![-\[])[^\s\"'\\|;]{1,200}(?:\\*[\"'](?=\s))?"
 _PORT: Final = r"(?:[0-9.]{7,15}:)?[0-9]{1,5}(?::[0-9]{1,5})?(?:/[a-z]{3,4})?(?![^\s\"'\],\\])"
-_FLAGS: Final = rf"(?:{_GAP}-\w{{1,8}}(?:{_GAP}[0-9]{{1,2}})?){{1,6}}"
+_FLAGS: Final = rf"(?>(?:{_GAP}-(?:\w{{0,7}}[Cr]{_GAP}[0-9]{{1,9}}|\w{{1,8}})){{1,6}})"
 _SHORT_FLAG: Final = re.compile(
     r"((?:\b(?:mysql\w{0,10}|mariadb\w{0,10})\b[^\n|;]{0,200}?"
     rf"{_GAP}-p(?!(?:id|ort|rofile)\b)(?:{_GAP}(?!{_PORT})|=|(?!{_GAP}|=))"
-    r"|\b(?:sshpass|mongo\w{0,10}|cqlsh|rabbitmqadmin|login)\b[^\n|;]{0,200}?"
+    r"|\b(?:sshpass|mongo\w{0,10}|cqlsh|beeline|rabbitmqadmin|login)\b[^\n|;]{0,200}?"
     rf"{_GAP}-p(?!(?:id|ort|rofile)\b)(?:{_GAP}|=|(?!{_GAP}|=))"
     rf"|\b(?:redis|valkey|keydb)-cli\b[^\n|;]{{0,200}}?{_GAP}-a{_GAP}"
-    rf"|\b(?:sqlcmd|bcp|ipmitool|mosquitto_[a-z]{{1,5}})\b[^\n|;]{{0,200}}?{_GAP}-P(?:{_GAP}|(?!{_GAP}))"
+    rf"|\b(?:sqlcmd|[ot]sql|bcp|(?:un)?zip|ipmitool|mosquitto_[a-z]{{1,5}})\b[^\n|;]{{0,200}}?{_GAP}-P(?:{_GAP}|(?!{_GAP}))"
     rf"|\bldap[a-z]{{3,10}}\b[^\n|;]{{0,200}}?{_GAP}-w{_GAP}"
     rf"|{_GAP}-U(?:{_GAP}|(?!{_GAP}))[\w.\\-]{{1,60}}%"
     rf"|\b(?:add_user|authenticate_user|change_password){_GAP}[\w.-]{{1,60}}{_GAP}"
@@ -101,6 +114,8 @@ _SHORT_FLAG: Final = re.compile(
     rf"\b[^\n|;&]{{0,200}}?{_GAP}-(?:[kK]|hmac){_GAP}"
     rf"|\bopenssl\b[^\n|;]{{0,200}}?{_GAP}-pass(?:in|out|word)?{_GAP}pass:"
     rf"|\bopenssl{_GAP}passwd(?:{_GAP}-(?:salt{_GAP}{_WORD}|(?!salt)\w{{1,8}})){{1,6}}{_GAP}"
+    rf"|\bsecret\b[^\n|;]{{0,400}}?{_GAP}--from-literal(?:=|{_GAP})\\*[\"']?[\w.-]{{1,100}}="
+    rf"|\bmc{_GAP}alias{_GAP}set(?:{_GAP}{_WORD}){{3}}{_GAP}"
     r"|-stdin\b[^\n|;]{0,200}?<<<[ \t]{0,8}"
     rf"|{_GAP}-p(?:{_GAP}|=)(?=[^\s\"']*[A-Za-z])(?=[^\s\"']*[0-9!#%^*?])(?=[^\s\"']*[A-Z!#%^*?])(?![{{$])))"
     r"(?!\[redacted|[-/<>&\s])(?:(?P<quote>\\*[\"'])(?![\],])(?:(?!(?P=quote)).)+|[^\s\"'\]]+)"
@@ -110,14 +125,19 @@ _SHORT_FLAG: Final = re.compile(
 Such a word has both cases and digits, or signs, which a path, a port or a protocol has not. Behind `-p` and a space a
 client of MySQL takes no password, so a number there is meant as a port.
 """
-_PIPED: Final = re.compile(
-    r"(\b(?:echo|printf)(?:[ \t]{1,8}-[neE]{1,3}){0,2}[ \t]{1,8})"
-    r"(?!\s|(?:-[neE]{1,3}[ \t]{1,8}){0,2}\[redacted\][ \t]{0,8}\|)(?=(?P<said>[^\n|]{1,2000}))(?P=said)"
-    r"(?=\|[^\n|;]{0,200}?(?:-stdin\b|\bchpasswd\b|\bsudo[ \t]{1,8}-\w{0,3}[sS]\b|-fd[ =]0\b))"
+_READER: Final = re.compile(
+    r"(?P<quote>\\{0,4}[\"'])?[ \t]{0,8}(?:\\\r?\n[ \t]{0,8})?\|\s{0,20}(?:\\\r?\n|[^\n|;]){0,200}?"
+    r"(?:-stdin\b|\b(?:ch|smb)passwd\b|\bsudo[ \t]{1,8}-\w{0,3}[sS]\b|-fd[ =]0\b|\bkinit\b|\bcryptsetup\b"
+    r"|--with-token\b|--from-file\S{0,80}/stdin\b|-pass\w{0,4} stdin\b)"
 )
-"""Words that are piped into a program which reads a password."""
+"""A pipe into a program that reads a password, from the end of what is piped."""
+_SAYS: Final = re.compile(r"\b(?:echo|printf)(?:[ \t]{1,8}-[neE]{1,3}){0,2}[ \t]{1,8}(?=[^\s|])")
+_LONGEST_ECHO: Final = 40
 _MAY_BE_FLAG: Final = re.compile(r"-(?<![^\s\"']-)(?:[PpawU]|[a-z]{0,4}u|-(?:proxy-|src-|dest-)?(?:user|creds))")
-_COMMANDS: Final = ("_user", "passw", "openssl", "-stdin", "sudo ", "-fd")
+_COMMANDS: Final = (
+    *("_user", "passw", "openssl", "stdin", "sudo ", "-fd", "kinit", "cryptsetup", "with-token", "from-literal"),
+    "alias",
+)
 """Parts of commands that `_MAY_BE_FLAG` does not find."""
 _RANDOM: Final = re.compile(
     r"(?<![\w+])(?=\w*[a-z])(?=\w*[A-Z])(?=(?:[a-zA-Z_+]*\d){3})[\w+]{32,}={0,2}"
@@ -143,7 +163,7 @@ _SECRET_VALUE: Final = re.compile(
 """A secret behind a path: it is called a key, or is neither a lower-case word nor a small number nor a duration."""
 _BEGINS: Final = (
     *("user", "header", "bare", "scheme", "cookies", "set", "name", "block", "line", "tag", "member", "flag"),
-    *("login", "netrc", "said", "prose"),
+    *("login", "netrc", "said", "prose", "jar", "oracle", "pair", "sql"),
 )
 """Groups of `_SECRET` that stay before what is redacted. A new alternative needs its group here."""
 _UNSEEN: Final = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\xad]")
@@ -165,8 +185,14 @@ _WORDS: Final = (
     "basic",
     "auth",
     "cookie",
+    "identified ",
     "sig",
 )
+_SAID: Final = (
+    *("bearer ", "basic ", "authorization", "password ", "passwd ", "passphrase ", "pass ", "masterauth "),
+    *("identified ", "config set ", "configure set ", '\\"value', "value:"),
+)
+"""Marks in a document that has none of the other ones."""
 
 
 def _behind(texts: Iterable[str]) -> str:
@@ -177,9 +203,9 @@ _GITLAB: Final = ("pat", "dt", "rt", "wt", "ffct", "soat", "cbt", "ft", "imt", "
 # Searches that begin with one character, because Python finds that fastest.
 _DASH: Final = re.compile(
     rf"-(?<=[KXiklpstxy \"']-)(?:(?<=t-)(?:{_behind(f'gl{each}-' for each in _GITLAB)})"
-    r"|(?<=k-)(?<=sk-)|(?<=p-)(?:(?<=xapp-)|(?<=sq0[a-z]{2}p-))|(?<=i-)(?:(?<=pypi-)|(?<=xai-))|(?<=s-)(?<=gloas-)"
+    r"|(?<=k-)(?<=sk-)|(?<=p-)(?:(?<=xapp-)|(?<=sq0[a-z]{2}p-))|(?<=i-)(?:(?<=pypi-)|(?<=xai-)|(?<=nvapi-))|(?<=s-)(?<=gloas-)"
     r"|(?<=x-)(?<=pplx-)|(?<=X-)(?<=GOCSPX-)|(?<=y-)(?<=key-)|(?<=K-)(?<=NRAK-)|(?<=l-)(?<=pul-)"
-    r"|(?<=[ \"']-)(?=-|[PpawUu]|[a-z]{1,4}u)|(?<=\\t-)(?=[Ppaw]))"
+    r"|(?<=[ \"']-)(?=-|[PpawUu]|[a-z]{1,4}u|[a-z]{1,20}(?:pass|word|token|secret) )|(?<=\\t-)(?=[Ppaw]))"
 )
 _SLACK: Final = re.compile(r"xox[a-z]-")
 _DOT: Final = re.compile(r"\.(?:(?<=hv[bsr]\.)|(?<=ya29\.)|(?<=SG\.)|(?=atlasv1\.)|(?<=s\.)(?=\w{24}(?!\w)))")
@@ -190,7 +216,7 @@ _UNDERSCORE: Final = re.compile(
 )
 _MARKS: Final = (
     *("IQoJb3JpZ2lu", "oGZXIvYXdz", "GR1348941", "ABSK", "dapi", "1//0", "JQQJ99", "Q~", "GOOG1", "eyAi", "ewog"),
-    *("ew0K", "-----END "),
+    *("ew0K", "ZXlK", "ops_eyJ", "-----END "),
 )
 _COLON: Final = re.compile(
     rf":(?<=[a-z0-9]:)(?:(?<=[a-z]:)(?:{_behind(f'{each}:' for each in _LAST_WORDS)})|(?<=[0-9]:)(?=aa[\w-]{{30}}))"
@@ -259,9 +285,8 @@ def _may_name_secret(folded: str) -> bool:
         or ("=" in folded and _has_word(folded))
         or (">" in folded and _has_secret_name_before(folded, ">"))
         or ("'" in folded and _has_secret_name_before(folded, "':"))
-        or (" " in folded and ("bearer " in folded or "basic " in folded or _says_password(folded)))
-        or "authorization" in folded
-        or (_has_command(folded) and _may_say_password(folded))
+        or any(map(folded.__contains__, _SAID))
+        or _has_command(folded)
     )
 
 
@@ -275,16 +300,6 @@ def _has_word(folded: str) -> bool:
 
 def _has_command(text: str) -> bool:
     return any(each in text for each in _COMMANDS)
-
-
-def _may_say_password(folded: str) -> bool:
-    """A tab between the words of a command has an escape in a document."""
-    texts = (folded, folded.replace("\\t", "\t")) if "\\t" in folded else (folded,)
-    return any(_SHORT_FLAG.search(each) or _PIPED.search(each) for each in texts)
-
-
-def _says_password(folded: str) -> bool:
-    return "password " in folded or "passwd " in folded or "passphrase " in folded
 
 
 def _has_secret_name_before(folded: str, separator: str) -> bool:
@@ -327,10 +342,25 @@ def _without_secret_path(found: re.Match[str]) -> str:
 
 def _without_flags(text: str) -> str:
     """A command can begin within the match of the one before it, so a pass over the rest follows."""
-    text = _PIPED.sub(rf"\1{REDACTED} ", text) if "|" in text else text
+    text = _without_piped(text) if "|" in text else text
     while (left := _SHORT_FLAG.sub(lambda found: f"{found[1]}{found['quote'] or ''}{REDACTED}", text)) != text:
         text = left
     return text
+
+
+def _without_piped(text: str) -> str:
+    """The text without what `echo` or `printf` pipes into a reader, from a line that may go on, or within quotes."""
+    pieces, at = list[str](), 0
+    for reader in _READER.finditer(text):
+        end, quote = reader.start(), reader["quote"] or ""
+        begins = _SAYS.search(text, max(at, *(text.rfind(each, at, end) + 1 for each in "\n|;&")), end)
+        if begins is None and quote and (opened := text.rfind(quote, at, end)) >= 0:
+            said = _SAYS.finditer(text, max(at, opened - _LONGEST_ECHO), opened + 1)
+            begins = next((each for each in said if each.end() == opened), None)
+        if begins is not None:
+            pieces += text[at : begins.end()], REDACTED
+            at = end + len(quote)
+    return "".join(pieces) + text[at:]
 
 
 def _without_secret(found: re.Match[str]) -> str:

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mappin
 from collections.abc import Set as AbstractSet
 from contextlib import asynccontextmanager, suppress
 from functools import lru_cache, partial, wraps
+from random import sample
 from typing import Any, Final, TypeAlias, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -75,8 +76,7 @@ def _paced(update: Callable[..., Awaitable[bool]]) -> Callable[..., Awaitable[bo
     topics.
 
     aiokafka's clients ask again at once while a partition has no leader, and when a connection ends, also the one
-    that they asked through. That is up to 3,000 questions or 700 connections in a second. Java's wait, also after
-    an answer, but not to ask about other topics.
+    that they asked through. Java's wait, also after an answer, but not to ask about other topics.
 
     https://github.com/aio-libs/aiokafka/blob/v0.14.0/aiokafka/consumer/fetcher.py
     https://github.com/apache/kafka/blob/4.1/clients/src/main/java/org/apache/kafka/clients/Metadata.java
@@ -98,7 +98,6 @@ def _paced(update: Callable[..., Awaitable[bool]]) -> Callable[..., Awaitable[bo
 
 
 AIOKafkaClient._metadata_update = _paced(AIOKafkaClient._metadata_update)  # type: ignore[method-assign, assignment]
-"""Every client of this process, Faust's included."""
 
 
 def _pausing(send: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
@@ -124,6 +123,21 @@ def _pausing(send: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any
 
 _GIVEN: Final = frozenset({NoError.errno, OffsetOutOfRangeError.errno})
 AIOKafkaClient.send = _pausing(AIOKafkaClient.send)  # type: ignore[method-assign, assignment]
+
+
+async def _to_any(admin: Any, request: Any, node_id: int | None = None) -> Any:
+    """Send to a node, or to the first that accepts a connection. aiokafka takes one at random, which may be away.
+
+    https://github.com/aio-libs/aiokafka/blob/v0.14.0/aiokafka/admin/client.py
+    """
+    known = [each.nodeId for each in admin._client.cluster.brokers()] if node_id is None else [node_id]
+    nodes = sample(known, len(known))
+    while len(nodes) > 1 and not await admin._client.ready(nodes[0]):
+        del nodes[0]
+    return await admin._client.send(*nodes[:1] or [None], request)
+
+
+AIOKafkaAdminClient._send_request = _to_any  # type: ignore[method-assign, assignment]
 
 
 def _retried(code: int, name: str) -> type[BrokerResponseError]:
@@ -154,7 +168,7 @@ def partition(key: bytes, partitions: Sequence[int], _: Sequence[int]) -> int:
 async def failure(client: AIOKafkaProducer | AIOKafkaConsumer) -> None:
     """Raise the error that ended a background task of a started client. Cancel this when the client stops.
 
-    Such a client looks idle forever: it neither fetches nor sends, and raises nothing.
+    Such a client looks idle forever, and raises nothing.
 
     https://github.com/aio-libs/aiokafka/issues/983
     """
@@ -167,8 +181,7 @@ async def failure(client: AIOKafkaProducer | AIOKafkaConsumer) -> None:
 async def discard(producer: AIOKafkaProducer, within_seconds: float) -> None:
     """End a producer that cannot be used; nothing that waits in it is sent.
 
-    aiokafka's `stop` first sends all that waits, also what stands behind a message that failed, and hangs while
-    Kafka is away.
+    aiokafka's `stop` first sends all that waits, and hangs while Kafka is away.
 
     https://github.com/aio-libs/aiokafka/issues/1101
     """
@@ -220,9 +233,8 @@ async def started(client: Client) -> AsyncIterator[Client]:
 async def stop(client: AIOKafkaConsumer | AIOKafkaAdminClient) -> None:
     """Stop a client, even a broken one, within STOP_SECONDS.
 
-    aiokafka's `stop` raises the error of a background task again, in place of a pending cancellation, and leaves the
-    connections open. Or it waits forever: for a dead background task, or for a broker to end a TLS connection that
-    it does not read from.
+    aiokafka's `stop` raises the error of a background task again, in place of a pending cancellation. Or it waits
+    forever: for a dead background task, or for a broker to end a TLS connection that it does not read from.
 
     https://github.com/aio-libs/aiokafka/issues/983
     """
@@ -277,8 +289,7 @@ def observe(consumer: AIOKafkaConsumer, confirmed: Callable[[Instant], None], ex
 def send_when(producer: AIOKafkaProducer, allowed: Callable[[], Awaitable[None]]) -> None:
     """Make a producer await `allowed` before it writes each of its requests.
 
-    Messages that were handed over may have waited for long, and unanswered ones are sent again. A producer that was
-    discarded meanwhile writes nothing.
+    Messages may have waited for long, or are sent again. A producer that was discarded meanwhile writes nothing.
 
     https://github.com/aio-libs/aiokafka/blob/v0.14.0/aiokafka/producer/sender.py
     """
@@ -302,8 +313,7 @@ async def committed(
 ) -> Mapping[TopicPartition, OffsetAndMetadata]:
     """Return a group's committed offset of each partition, negative without a commit. Raises KafkaError.
 
-    aiokafka's `list_consumer_group_offsets` returns nothing if the coordinator has not loaded the group yet. A Kafka
-    that never had a group makes its coordinators now.
+    aiokafka's `list_consumer_group_offsets` returns nothing if the coordinator has not loaded the group yet.
 
     https://github.com/aio-libs/aiokafka/blob/v0.14.0/aiokafka/admin/client.py
     """
@@ -334,8 +344,7 @@ async def leaderless(admin: AIOKafkaAdminClient, topics: Iterable[str]) -> set[T
 def leader_connection(client: AIOKafkaConsumer | AIOKafkaProducer, partition: TopicPartition) -> object | None:
     """Return an object that identifies the connection to a partition's leader; None while there is none.
 
-    It changes if the partition has another leader or the leader was connected to again. The log may be another then,
-    and aiokafka continues at its offset in a log that may have been cut back and have grown again (KIP-320).
+    It changes if the partition has another leader or the leader was connected to again. The log may be another then.
 
     https://github.com/aio-libs/aiokafka/blob/v0.14.0/aiokafka/consumer/fetcher.py
     """

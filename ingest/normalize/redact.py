@@ -28,8 +28,9 @@ _PLACES: Final = re.compile(
     r'("(?:value|message|note|path)"\s*:\s*"|"reason"\s*:\s*"(?=[^"]* ))(?:[^"\\]|\\.)*'
     rf'|("(?:annotations|{"|".join(sorted(DROPPED))})"\s*:\s*)'
     r'[\[{](?:"(?:[^"\\]|\\.)*"?|[^\]}"])*[\]}]?'
-    r"|(^(?P<indent>[ \t]*)(?:- )?(?:value|message|note|path|reason(?=: *\S+ +\S)):[ \t]*)"
-    r"(?:[^\r\n]|\r?\n(?=(?P=indent)[ \t]|[ \t]*\r?\n))+",
+    r"|(^(?P<indent>[ \t]*)(?P<item>- )?(?:value|message|note|path|reason(?=: *\S+ +\S)"
+    rf"|(?P<whole>annotations|{'|'.join(sorted(DROPPED))})):[ \t]*)"
+    r"(?:[^\r\n]|\r?\n(?=(?P=indent)[ \t]|[ \t]*\r?\n)|(?(item)(?!)|(?(whole)\r?\n(?=(?P=indent)- )|(?!))))+",
     re.MULTILINE | re.DOTALL,
 )
 """Places of secrets in JSON or YAML: values of variables, messages, paths, annotations, and what is dropped."""

@@ -13,9 +13,13 @@ from ingest.messages.modes import Mode
 _DROPPED_LISTS: Final = frozenset({"command", "args", "httpHeaders", "managedFields", "sysctls"})
 """Commands, also of probes and hooks, the headers that a probe sends, and settings of the kernel."""
 _DROPPED_MAPS: Final = frozenset(
-    {"volumeAttributes", "parameters", "attachmentMetadata", "options", "staticPodURLHeader"}
+    {
+        *("volumeAttributes", "parameters", "attachmentMetadata", "options", "staticPodURLHeader"),
+        *("data", "stringData", "binaryData"),
+    }
 )
-"""Parameters and answers of a volume's driver, and the headers with which a kubelet asks for static pods."""
+"""Parameters and answers of a volume's driver, the headers with which a kubelet asks for static pods, and the content
+of a Secret that was in a dump."""
 DROPPED: Final = _DROPPED_LISTS | _DROPPED_MAPS
 """Fields that nothing keeps."""
 _MESSAGES: Final = frozenset({"message", "note"})
@@ -42,13 +46,14 @@ class Cleaner:
         if isinstance(value, list):
             return [self(each) for each in value]
         if isinstance(value, dict):
-            reason = value.get("reason")
+            reason, named = value.get("reason"), value.get("name")
+            hides = isinstance(named, str) and is_secret(named)  # a variable of a container, wherever it stands
             return {
                 name: self._text(name, each, reason if isinstance(reason, str) else "")
                 if isinstance(each, str)
                 else self._cleaners.get(name, self)(each)
                 for name, each in value.items()
-                if not _is_dropped(name, each)
+                if not (_is_dropped(name, each) or (hides and name == "value"))
             }
         return value
 

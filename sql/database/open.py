@@ -170,7 +170,7 @@ class Database:
             given, settings = bound(sql, parameters), self._with_stop_name(settings)
             try:
                 answer = self._client.query(sql, parameters=given, settings=settings)
-            except (ValueError, OverflowError) as error:
+            except (ValueError, OverflowError, RecursionError) as error:
                 raise QueryFailed(
                     f"{self}: the answer has a value that Python cannot hold: {plain(error)}. Ask for its toString"
                 ) from None

@@ -38,7 +38,7 @@ _TOKEN: Final = re.compile(
     r"(?P<space>[ \t\n]+)"
     r"|(?P<string>'(?:[^'\\]|\\.|'')*')"
     r"|(?P<quoted>`(?:[^`\\]|\\.|``)*`)"
-    r"|(?P<parameter>\{[A-Za-z_]\w*:[^{}]+\})"
+    r"|(?P<parameter>\{[A-Za-z_]\w*:(?:[\w ,()]|'[\w/+ -]*')+\})"  # the engine repeats a type as it was given
     r"|(?P<number>\d+(?:\.\d*)?(?:e[+-]?\d+)?)"
     r"|(?P<word>[A-Za-z_]\w*)"
     r"|(?P<comment>--|/\*|//)"

@@ -26,8 +26,11 @@ class Broker(NamedTuple):
 
 
 @asynccontextmanager
-async def broker(*, leads: bool, closes: bool) -> AsyncIterator[Broker]:
-    """A broker that may lead its topic's partition, and may close each connection after it has said who does."""
+async def broker(*, leads: bool, closes: bool, is_alone: bool = True) -> AsyncIterator[Broker]:
+    """A broker that may lead its topic's partition, and may close each connection after it has said who does.
+
+    If it is not alone, it names another broker first, which accepts no connection.
+    """
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         served.append(asyncio.current_task())
@@ -51,9 +54,12 @@ async def broker(*, leads: bool, closes: bool) -> AsyncIterator[Broker]:
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     partition = (0, 0, 1, [1], [1]) if leads else (_NOT_AVAILABLE, 0, _NOBODY, [1], [1])
+    away = [] if is_alone else [(0, "127.0.0.1", 1, None)]
     answers = {
         VERSIONS: ApiVersionResponse_v0(0, _KNOWN).encode(),
-        METADATA: MetadataResponse_v1([(1, "127.0.0.1", port, None)], 1, [(0, "t", False, [partition])]).encode(),
+        METADATA: MetadataResponse_v1(
+            [*away, (1, "127.0.0.1", port, None)], 1, [(0, "t", False, [partition])]
+        ).encode(),
         FETCH: FetchResponse_v4(0, [("t", [(0, _NOT_LEADER, -1, -1, [], b"")])]).encode(),
     }
     running = Broker(f"127.0.0.1:{port}", asyncio.Queue(), asyncio.Queue())

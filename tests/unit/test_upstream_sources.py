@@ -60,6 +60,10 @@ SOURCES: Final = {
     "ingest.kafka.aiokafka_fixes:_pausing": {
         "aiokafka.consumer.fetcher:Fetcher._proc_fetch_request": "59bf948fff47eed5",
     },
+    "ingest.kafka.aiokafka_fixes:_to_any": {
+        "aiokafka.admin.client:AIOKafkaAdminClient.find_coordinator": "f843b36169d56bae",
+        "aiokafka.client:AIOKafkaClient.ready": "79d9637f40fc070e",
+    },
     "ingest.kafka.aiokafka_fixes:_paced": {
         "aiokafka.client:AIOKafkaClient._metadata_update": "06dc51ed3e0d38b8",
         "aiokafka.producer.sender:Sender._sender_routine": "2380dc5e333d9ebd",

@@ -8,6 +8,7 @@ import msgspec
 from aiokafka import OffsetAndMetadata, TopicPartition
 
 from common.amounts import counted
+from ingest.model.observation import if_decodable
 from streams.kafka.landing.resume import UNKNOWN_MS, Landed
 from streams.kafka.message import Message
 from streams.kafka.settings import LandSettings
@@ -31,6 +32,9 @@ class _Intent(msgspec.Struct):
     ranges: tuple[Range, ...]
 
 
+_decode_intent: Final = msgspec.json.Decoder(_Intent).decode
+
+
 class Begun(NamedTuple):
     """A portion that was begun, as the intent of one of its partitions describes it."""
 
@@ -40,10 +44,13 @@ class Begun(NamedTuple):
 
     @classmethod
     def of(cls, partition: TopicPartition, committed: OffsetAndMetadata) -> "Begun | None":
-        """Decode the last commit of a partition; None if everything that was begun is stored."""
-        if not committed.metadata:
+        """Decode the last commit of a partition; None if everything that was begun is stored.
+
+        Metadata of another tool is ignored, and so is an intent copied to another offset (another Kafka).
+        """
+        intent = if_decodable(_decode_intent, committed.metadata.encode())
+        if intent is None or all(each[:2] != (partition.partition, committed.offset) for each in intent.ranges):
             return None
-        intent = msgspec.json.decode(committed.metadata, type=_Intent)
         return cls(partition.topic, intent.ranges, intent.token)
 
     @property

@@ -356,3 +356,13 @@ async def test_a_client_asks_at_once_about_a_topic_that_it_has_not_asked_about(
                 await cast("Any", admin)._client.add_topic(topic)
             again = cast("Any", admin)._client.force_metadata_update()
             assert not again.done()
+
+
+async def test_an_administrator_asks_a_broker_that_is_there() -> None:
+    """aiokafka asks any one, and one of these is away: a start would fail every other time."""
+    async with (
+        broker(leads=True, closes=False, is_alone=False) as there,
+        aiokafka_fixes.started(AIOKafkaAdminClient(bootstrap_servers=there.servers)) as admin,
+    ):
+        for _ in range(10):
+            assert await admin.list_topics() == ["t"]

@@ -226,10 +226,46 @@ def test_ids_of_volumes_instances_images_and_gpus_are_no_secrets(text: str) -> N
         "openssl cannot verify it: use kubectl apply -k ./overlays",
         "echo ready | tee /run/ready; docker login --password-stdin",
         "runc exec --user 1000:1000 failed",
+        "echo ready\nls /run | tee /run/ready && cat token | docker login --password-stdin",
+        "kubectl create configmap c --from-literal=mode=fast --from-literal mode=slow",
+        "kubectl create secret generic s --from-file=a=/run/a",
+        'curl -u "$USER" --cookie-jar /run/jar https://10.0.0.1/healthz',
+        "mc alias list; mc alias set m",
+        "zip -r a.zip data; unzip -l a.zip",
+        "failed to set password policy: no such file, identified by uid 1000",
+        "Name:memory,Value:100Mi and name: cpu, value: 3",
+        "taint {Key:node.kubernetes.io/disk-pressure Value: Effect:NoSchedule}",
+        "cannot pull postgres:16@sha256:0123456789abcdef from registry.example/postgres",
+        "sqlplus /nolog failed; jdbc:oracle:thin:@db:1521/app",
+        "user pass-through is off, db passed, keypair k1, login passed 3 of 3",
     ],
 )
 def test_ports_paths_protocols_and_ids_behind_a_short_flag_stay(text: str) -> None:
     assert scrub(text) == text
+
+
+def test_of_a_command_only_the_password_goes() -> None:
+    texts = {
+        "htpasswd -nbB -C 10 bob X1": "htpasswd -nbB -C 10 bob [redacted]",
+        "htpasswd -B -C 12 -nb bob X1 > users": "htpasswd -B -C 12 -nb bob [redacted] > users",
+        "htpasswd -bC 5 /auth/users bob X1": "htpasswd -bC 5 /auth/users bob [redacted]",
+        "htpasswd -nb 10 X1": "htpasswd -nb 10 [redacted]",
+        "echo a X1 | docker login -u bob --password-stdin": "echo [redacted] | docker login -u bob --password-stdin",
+        "echo 'a\nX1' |\n docker login --password-stdin h": "echo [redacted] |\n docker login --password-stdin h",
+        "echo ok; echo X1 | kinit bob@A": "echo ok; echo [redacted] | kinit bob@A",
+        "curl -u 'bob:a X1' https://h/x": "curl -u 'bob:[redacted]' https://h/x",
+        "sqlplus bob/X1@db:1521/app": "sqlplus bob/[redacted]@db:1521/app",
+        "postgres://bob:p@a/X1@db:5432/app?a=b": "postgres://[redacted]@db:5432/app?a=b",
+        "kubectl create secret generic s --from-literal=a=X1 -n b": (
+            "kubectl create secret generic s --from-literal=a=[redacted] -n b"
+        ),
+        "EnvVar{Name:DB_PASS,Value:X1,ValueFrom:nil}": "EnvVar{Name:DB_PASS,Value:[redacted],ValueFrom:nil}",
+        "mc alias set m http://minio:9000 bob X1 --api S3v4": (
+            "mc alias set m http://minio:9000 bob [redacted] --api S3v4"
+        ),
+    }
+    assert {text: scrub(text) for text in texts} == texts
+    assert {scrub(safe) for safe in texts.values()} == set(texts.values())
 
 
 def test_labels_are_names_whatever_they_are_called() -> None:
@@ -495,6 +531,11 @@ def test_paths_of_probes_and_settings_of_the_kernel_are_in_no_dead_letter(thing:
     assert CANARY not in json.dumps(_letter(thing))
 
 
+def test_the_content_of_a_secret_in_a_dump_is_in_no_dead_letter() -> None:
+    secret = {"kind": "Secret", "metadata": {"name": "s"}, "data": {"key": CANARY}, "stringData": {"a": CANARY}}
+    assert _letter({"items": {"a": secret}}) == {"items": {"a": {"kind": "Secret", "metadata": {"name": "s"}}}}
+
+
 @pytest.mark.parametrize(
     ("text", "safe"),
     [
@@ -584,6 +625,14 @@ def test_bytes_that_were_received_are_kept_without_secrets_also_when_they_are_cu
         f'{{"sysctls": ["{CANARY}',
         f'{{"staticPodURLHeader": {{"Authorization": ["{CANARY}',
         f"mount //share:{CANARY}@fileserver/public",
+        f"containers:\n- args:\n  - --x\n  - {CANARY}\n  bad: [",
+        f"containers:\n- name: a\n  command:\n  - sh\n  - -c\n  - login {CANARY}\n  bad: [",
+        f"containers:\n- name: a\n  args: [--x, {CANARY}]\n  bad: [",
+        f"metadata:\n  annotations:\n    note: |\n      a\n      {CANARY}\n  bad: [",
+        f"csi:\n  volumeAttributes:\n    key: {CANARY}\n  bad: [",
+        f"apiVersion: v1\ndata:\n  key: {CANARY}\nkind: Secret\nbad: [",
+        f"stringData:\n  key: |\n    {CANARY}\n",
+        f'{{"apiVersion": "v1", "data": {{"key": "{CANARY}", "kind": "Sec',
     ],
 )
 def test_a_piece_of_json_or_yaml_loses_what_stands_where_secrets_stand(raw: str) -> None:

@@ -273,11 +273,15 @@ def test_text_that_is_not_utf_8_is_refused_in_words(database: Database, sql: str
         database.query(sql, given)
 
 
-@pytest.mark.parametrize("milliseconds", [2**63 - 1, 1 - 2**63])
-def test_a_value_that_python_cannot_hold_fails_the_query_alone(database: Database, milliseconds: int) -> None:
+@pytest.mark.parametrize(
+    "value",
+    [f"fromUnixTimestamp64Milli({2**63 - 1})", f"fromUnixTimestamp64Milli({1 - 2**63})", "[" * 400 + "1" + "]" * 400],
+    ids=["latest", "earliest", "nested"],
+)
+def test_a_value_that_python_cannot_hold_fails_the_query_alone(database: Database, value: str) -> None:
     """A time of the year 292,278,994: the driver raised an error of its own, which ended who asked."""
     with pytest.raises(QueryFailed, match=r"a value that Python cannot hold: .* toString"):
-        database.query(f"SELECT fromUnixTimestamp64Milli({milliseconds}) AS at")
+        database.query(f"SELECT {value} AS at")
     assert database.query("SELECT 7").rows == [(7,)]
 
 

@@ -9,6 +9,8 @@ from aiokafka.errors import NodeNotReadyError
 from structlog.testing import capture_logs
 
 from fakes.broker import broker
+from ingest.model.topics import topics
+from streams.kafka.app import Worker
 from streams.kafka.faust_fixes import ConsumerThread
 
 pytestmark = pytest.mark.asyncio
@@ -34,3 +36,14 @@ async def test_a_thread_ends_well_while_its_consumer_waits_after_a_fetch_that_fa
         with capture_logs():
             await thread.on_thread_stop()
         assert not any(each.connected() for each in consumer._client._conns.values())
+
+
+async def test_a_worker_starts_its_tables_while_a_broker_is_away() -> None:
+    """Regression: Faust made their topics again, through the first broker alone, and NodeNotReadyError ended it."""
+    async with broker(leads=True, closes=False, is_alone=False) as there:
+        app: Any = Worker([], topics("x", partitions=1), there.servers, group="g")._app
+        app.finalize()
+        await app.producer.start()
+        for each in app.tables.values():
+            await each.changelog_topic.maybe_declare()
+        await app.producer.stop()

@@ -120,6 +120,21 @@ def test_each_intent_reads_back_as_all_ranges_of_its_portion_under_their_token(o
     assert portion.stored == (ends if others else {TP: ends[TP]})
 
 
+@pytest.mark.parametrize("metadata", ["by a tool", "[]", '{"token":1,"ranges":[]}', '{"token":"t","ranges":[[0]]}'])
+def test_metadata_that_no_lander_wrote_begins_nothing(metadata: str) -> None:
+    assert Begun.of(TP, OffsetAndMetadata(3, metadata)) is None
+
+
+def test_an_intent_that_was_copied_to_another_offset_begins_nothing() -> None:
+    """Tools that copy a group to another Kafka translate its offset and not its metadata."""
+    buffers = Buffers(AT_ONCE, Time())
+    buffers.add(TP, messages(range(900, 1000)))
+    buffers.add(OTHER, messages(range(500, 600), partition=1))
+    (portion,) = buffers.cut_due()
+    for offset in (500, 600, 901):
+        assert Begun.of(TP, OffsetAndMetadata(offset, portion.intents[TP].metadata)) is None
+
+
 def test_messages_received_again_get_another_token() -> None:
     """The database may have lost its rows and know the first one; so may a topic that was made anew begin at 0."""
     buffers = Buffers(AT_ONCE, Time())
