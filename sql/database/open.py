@@ -94,7 +94,7 @@ class Database:
 
     def has(self, name: str) -> bool:
         """Tell whether there is such a table or view."""
-        return bool(self.query(_HAS, {"table": name}).rows[0][0])
+        return name in self.empty_tables or bool(self.query(_HAS, {"table": name}).rows[0][0])
 
     def __enter__(self) -> Self:
         return self

@@ -32,6 +32,7 @@ from sql.schema.views import with_rules
 QUERIES: Final = Path(__file__).parent / "queries"
 BY: Final = "by"
 """The parameter that asks for another form of a question."""
+_STORY: Final = "FROM story\n"
 _PARAMETER: Final = re.compile(r"-- param (?P<name>\w+) (?P<type>\S+) (?P<default>\S+): (?P<meaning>.+)")
 
 
@@ -175,9 +176,14 @@ def run(db: Database, query: SavedQuery, given: Mapping[str, str], limits: Limit
     With limits, rows that are in the order of time come the newest first, so that a limit keeps the newest.
     """
     query, given = chosen(query, given)
+    sql = query.sql
+    if _STORY in sql and db.is_here:
+        from sql.schema.story import story  # noqa: PLC0415 - a list of questions does without
+
+        sql = sql.replace(_STORY, f"FROM {story(db) or 'story'}\n")
     if limits is None:
-        return db.query(query.sql, values(query, given))
-    sql = newest_first(query.sql) if query.newest else query.sql
+        return db.query(sql, values(query, given))
+    sql = newest_first(sql) if query.newest else sql
     return db.query(sql, values(query, given), limits.settings(embedded=db.embedded))
 
 

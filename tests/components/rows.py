@@ -9,6 +9,7 @@ from ingest.model.records import SummaryRecord
 from ingest.model.samples import NodeSample, PodColumns, pack
 from sql.database.open import Database
 from sql.landing.arrow import node_samples, pod_samples, to_arrow
+from sql.schema.story import story
 from streams.fold.batch import Batch
 from streams.fold.findings import TABLES, Row
 
@@ -27,8 +28,8 @@ def row(row_type: type[R], **values: Any) -> R:
 def store(db: Database, *rows: Row) -> None:
     """Inserts rows of any types, each type into its table."""
     for row_type, table in TABLES.items():
-        of_type = [one for one in rows if type(one) is row_type]
-        db.insert(table, to_arrow(row_type, of_type))
+        if of_type := [one for one in rows if type(one) is row_type]:
+            db.insert(table, to_arrow(row_type, of_type))
 
 
 def summary(ts: datetime, node: str, pods: Sequence[dict[str, Any]] = (), **sample: Any) -> SummaryRecord:
@@ -61,7 +62,9 @@ def lose_newest(db: Database, table: str) -> None:
 
 
 def dicts(db: Database, sql: str, **parameters: Any) -> list[dict[str, Any]]:
-    """The rows of a query, each by column name."""
+    """The rows of a query, each by column name; of the story, only branches that can have lines are planned."""
+    if "FROM story " in sql:
+        sql = sql.replace("FROM story ", f"FROM {story(db) or 'story'} ")
     found = db.query(sql, parameters)
     return [dict(zip(found.column_names, one, strict=True)) for one in found.rows]
 

@@ -3,9 +3,11 @@
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from functools import cache
 from itertools import permutations
 from pathlib import Path
-from typing import Any, NamedTuple
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 import pytest
@@ -23,6 +25,8 @@ from paths import EXAMPLES, TESTS
 from streams.fold.findings import HIGH_RATE
 
 CASES = sorted(path.parent for path in (TESTS / "field/cases").glob("*/facts.json"))
+Rows: TypeAlias = dict[str, list[str]]
+"""Rows in text, by table."""
 _KEPT = HIGH_RATE | {"dead_letters"}
 """Tables whose rows no later pass takes back."""
 
@@ -53,9 +57,15 @@ def test_the_first_lists_of_a_live_cluster_are_answered_as_its_dump_is(folder: P
     holds(facts, tmp_path / "live.jsonl")
 
 
-def holds(facts: list[dict[str, Any]], *paths: Path) -> None:
+@cache
+def read(*paths: Path) -> Stored:
     stored = Stored()
     stored.replay(*paths)
+    return stored
+
+
+def holds(facts: list[dict[str, Any]], *paths: Path) -> None:
+    stored = read(*paths)
     for fact in facts:
         found = stored.of(fact["table"], fact["where"])
         if "count" in fact:
@@ -101,6 +111,15 @@ SOURCES = {folder.name: found for folder in CASES if (found := pieces(case(folde
 }
 
 
+@cache
+def read_whole(name: str) -> Rows:
+    """Return the rows of a dump that is read at once."""
+    stored = Stored()
+    with TemporaryDirectory() as folder:
+        stored.replay(written(Path(folder) / "dump", SOURCES[name]))
+    return stored.comparable()
+
+
 @pytest.mark.parametrize("name", SOURCES)
 @settings(max_examples=3, deadline=None)
 @given(st.data())
@@ -109,15 +128,13 @@ def test_neither_order_nor_files_nor_passes_change_what_a_dump_implies(
 ) -> None:
     found = SOURCES[name]
     folder = tmp_path_factory.mktemp("dump")
-    whole = [written(folder / "whole", found)]
     order = data.draw(st.permutations(range(len(found))))
     files = data.draw(st.integers(1, 3))
     shares = [[found[i] for i in order[n::files]] for n in range(files)]
     parts = [written(folder / f"{n}", share) for n, share in enumerate(shares) if share]
-    once, split = Stored(), Stored()
-    once.replay(*whole)
+    split = Stored()
     split.replay(*data.draw(st.permutations(parts)))
-    assert split.comparable() == once.comparable()
+    assert split.comparable() == read_whole(name)
 
 
 OF_PARTS = "settings of kubelets that are not in the dump", "holds nothing that Leadsman reads"
@@ -132,17 +149,15 @@ def test_looks_at_parts_before_leave_no_row_that_the_whole_does_not_imply(
 ) -> None:
     """Tables that keep when something was first seen are among them, and alerts."""
     found, folder = SOURCES[name], tmp_path_factory.mktemp("dump")
-    whole = written(folder / "whole", found)
-    once, often = Stored(), Stored()
-    once.replay(whole)
+    often = Stored()
     for number in range(2):
         if some := [each for each in found if data.draw(st.booleans())]:
             try:
                 often.replay(written(folder / f"{number}", some))
             except SourceError as error:
                 assert any(text in str(error) for text in OF_PARTS)  # noqa: PT017 - of some parts only
-    often.replay(whole)
-    assert implied(often) == implied(once)
+    often.replay(written(folder / "whole", found))
+    assert implied(often.comparable()) == implied(read_whole(name))
 
 
 def files(folder: Path) -> list[Path]:
@@ -158,13 +173,12 @@ WITH_TEXTS = [
 def test_files_read_alone_before_leave_no_row_that_all_do_not_imply(folder: Path) -> None:
     """A log or a table is read by itself with other times, nodes and UIDs than beside the objects."""
     paths, _ = case(folder)
-    once, often = Stored(), Stored()
-    once.replay(*paths)
+    often = Stored()
     for file in files(folder):
         with suppress(SourceError):
             often.replay(file)
     often.replay(*paths)
-    assert implied(often) == implied(once)
+    assert implied(often.comparable()) == implied(read(*paths).comparable())
 
 
 PRINTED = """$ kubectl get pods -A
@@ -192,8 +206,8 @@ def test_an_eviction_is_one_row_whichever_pass_reads_its_pod_a_log_or_a_table(
         assert found == [("cache-0", "worker-7"), ("web-0", "worker-7.lab"), ("web-1", "worker-7.lab")]
 
 
-def implied(stored: Stored) -> dict[str, list[str]]:
-    return {table: rows for table, rows in stored.comparable().items() if rows and table not in _KEPT}
+def implied(rows: Rows) -> Rows:
+    return {table: of_table for table, of_table in rows.items() if of_table and table not in _KEPT}
 
 
 MESSAGE = "The node was low on resource: memory. Threshold quantity: 100Mi, available: 90Mi. "

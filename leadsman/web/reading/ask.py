@@ -1,8 +1,8 @@
 """The questions of the page: one file each in `queries/`, their parameters bound and never put into the text."""
 
 import re
-from collections.abc import Iterable, Mapping
-from functools import cache
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -10,10 +10,27 @@ from leadsman.web.reading.scope import Scope
 from sql.database.open import Database
 
 QUERIES: Final = Path(__file__).parent / "queries"
-OF_NOTHING: Final = frozenset({"evidence", "node_seen", "pace", "unknown"})
-"""Questions with a row even where every table is empty."""
+OF_NOTHING: Final[Mapping[str, Mapping[str, Any]]] = {
+    "evidence": {
+        **dict.fromkeys(("sampled_nodes", "events", "log_lines", "attempts", "without_image_gc", "bad"), 0),
+        **dict.fromkeys(("last_sample_at", "pods_at", "events_at", "log_at")),
+        "watched": [],
+        "unread": [],
+        "nodes": (0, None),
+        "pods": (0, 0),
+        "numa": (None, None),
+    },
+    "node_seen": dict.fromkeys(("before", "after", "deleted_at")),
+    "pace": {"pace_seconds": None, "paces": []},
+    "unknown": dict.fromkeys(("lower_bounds", "withheld", "nodes_with_numa"), 0),
+}
+"""The row of each question that has one even where every table is empty."""
 
 _STORY: Final = "FROM story\n"
+_PART: Final = re.compile(r"^    \(\n.+?\n    \) AS (\w+)", re.MULTILINE | re.DOTALL)
+"""A column that is a query of its own."""
+_BRANCH: Final = re.compile(r"\n +UNION ALL (SELECT [^\n]+ GROUP BY [^\n]+)")
+"""A branch of a UNION that has no row of an empty table."""
 
 RowDict: TypeAlias = dict[str, Any]
 """A row by column name."""
@@ -47,15 +64,34 @@ def ask(db: Database, name: str, scope: Scope, **more: Any) -> list[RowDict]:
 
 def rows(db: Database, name: str, parameters: Mapping[str, Any]) -> list[RowDict]:
     """The rows of any question; none is asked of tables that are known to be empty. Raises DatabaseError."""
-    sql = query_text(name)
-    if db.empty_tables and name not in OF_NOTHING:
+    sql, known = query_text(name), RowDict()
+    if db.empty_tables:
         from sql.schema.statements import gives_nothing  # noqa: PLC0415 - some commands ask nothing
 
-        if gives_nothing(sql, db.empty_tables):
+        nothing = partial(gives_nothing, empty=db.empty_tables)
+        if name in OF_NOTHING:
+            sql, known = _asked(sql, OF_NOTHING[name], nothing)
+        elif nothing(sql):
             return []
+        sql = _BRANCH.sub(lambda branch: "" if nothing(branch[1]) else branch[0], sql)
         if _STORY in sql:
             from sql.schema.story import story  # noqa: PLC0415 - as above
 
             sql = sql.replace(_STORY, f"FROM {story(db)}\n")
+    if not sql:
+        return [known]
     found = db.query(sql, parameters, described=False)
-    return [dict(zip(found.column_names, each, strict=True)) for each in found.rows]
+    return [known | dict(zip(found.column_names, each, strict=True)) for each in found.rows]
+
+
+def _asked(sql: str, of_nothing: Mapping[str, Any], nothing: Callable[[str], bool]) -> tuple[str, RowDict]:
+    """Return a question without the columns of empty tables, or no text if none is left, and the values of these."""
+    parts = list(_PART.finditer(sql))
+    asked = [part for part in parts if not nothing(part[0])]
+    if not asked and (parts or nothing(sql)):
+        return "", dict(of_nothing)
+    if len(asked) == len(parts):
+        return sql, {}
+    columns = ",\n".join(part[0] for part in asked)
+    known = {part[1]: of_nothing[part[1]] for part in parts if part not in asked}
+    return f"SELECT\n{columns}{sql[parts[-1].end() :]}", known

@@ -110,8 +110,15 @@ class Evidence(NamedTuple):
 def read_evidence(db: Database, scope: Scope) -> Evidence:
     (row,) = ask(db, "evidence", scope)
     spans = {resource: (since, heard_at) for resource, since, heard_at in row.pop("watched")}
-    at = {name: row.pop(f"{name}_at") for name in ("nodes", "pods", "events", "numa")}
+    nodes, nodes_at = row.pop("nodes")
+    row["pods"], row["unexplained"] = row["pods"]
+    numa_at, any_numa_at = row.pop("numa")
+    at = {"nodes": nodes_at, "pods": row.pop("pods_at"), "events": row.pop("events_at"), "numa": numa_at}
+    every = (*at.values(), any_numa_at, row["last_sample_at"], row.pop("log_at"))
+    row["last_at"] = max(filter(None, every), default=None)
     last_at = row["last_at"]
+    if at["events"] is not None:
+        at["events"] = min(at["events"], scope.until)
     # an object holds until it changes, also one that was seen before the range; an Event does not
     floors = {"events": scope.since}
     listed = {
@@ -129,7 +136,7 @@ def read_evidence(db: Database, scope: Scope) -> Evidence:
     watched = heard_at is not None and scope.judged_at - heard_at <= WATCHED
     events_at = at["events"]
     seen = {
-        "nodes": row["nodes"] if "nodes" in listed | going_on else 0,
+        "nodes": nodes if "nodes" in listed | going_on else 0,
         "nodes_until": None if "nodes" in listed | going_on else at["nodes"],
         "pods_seen": pods_seen,
         "pods_until": None if pods_seen else at["pods"],

@@ -160,7 +160,7 @@ class Overview(NamedTuple):
 
 def read_spans(db: Database) -> list[Span]:
     """Every cluster, the latest first; none in an empty database, or in one without tables."""
-    if not db.has("schema_migrations"):
+    if not db.empty_tables and not db.has("schema_migrations"):
         return []
     return [Span(**row) for row in rows(db, "clusters", {})]
 

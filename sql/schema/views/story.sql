@@ -471,18 +471,13 @@ FROM
         GROUP BY e.cluster, e.node, e.reason, toStartOfHour(e.ts)
     )
     UNION ALL
-    WITH assumeNotNull(each.3) AS seconds
+    -- The line of all nodes without statistics names none
+    WITH assumeNotNull(each.3) AS seconds, each.1 = '' AS of_all
     SELECT
-        cluster, assumeNotNull(each.2) AS ts, each.1 AS node, 'unknown' AS kind, {fell_silent} AS what,
-        'kubelet silent' AS about, {of_no_pod}
+        cluster, if(of_all, last_at, assumeNotNull(each.2)) AS ts, each.1 AS node, 'unknown' AS kind,
+        if(of_all, {unsampled}, {fell_silent}) AS what, if(of_all, 'kubelets not seen', 'kubelet silent') AS about, {of_no_pod}
     FROM seen
-    ARRAY JOIN silent AS each
-    UNION ALL
-    SELECT
-        cluster, last_at AS ts, '' AS node, 'unknown' AS kind, {unsampled} AS what,
-        'kubelets not seen' AS about, {of_no_pod}
-    FROM seen
-    WHERE without > 0
+    ARRAY JOIN arrayConcat(silent, arrayResize([('', toNullable(last_at), toNullable(toInt64(0)))], without > 0)) AS each
     UNION ALL
     SELECT
         cluster, ts, '' AS node, 'unknown' AS kind, {partial} AS what,

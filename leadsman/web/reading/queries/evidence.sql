@@ -1,8 +1,14 @@
 -- What a range rests on: how much was seen in it, and when anything and a sample were last seen up to its end
 SELECT
     (
-        SELECT countIf(NOT gone)
-        FROM (SELECT argMax(deleted, ts) AS gone FROM nodes WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)} GROUP BY node)
+        SELECT (countIf(NOT gone), nullIf(max(at), toDateTime64(0, 6, 'UTC')))
+        FROM
+        (
+            SELECT max(ts) AS at, argMax(deleted, ts) AS gone
+            FROM nodes
+            WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)}
+            GROUP BY node
+        )
     ) AS nodes,
     (
         SELECT uniqExact(node)
@@ -10,7 +16,13 @@ SELECT
         WHERE cluster = {cluster:String} AND last_at >= {since:DateTime64(6)} AND first_at < {until:DateTime64(6)} AND ts < {until:DateTime64(6)}
     ) AS sampled_nodes,
     (
-        SELECT uniqExact(uid)
+        -- And those that their status calls evicted, in words of which no eviction was concluded
+        SELECT
+            (uniqExact(uid), uniqExactIf(uid, reason = 'Evicted' AND uid NOT IN
+            (
+                SELECT uid FROM evictions WHERE cluster = {cluster:String}
+                UNION ALL SELECT uid FROM pod_ends WHERE cluster = {cluster:String} AND container = ''
+            )))
         FROM pod_bindings
         WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)} AND {asked namespace}
     ) AS pods,
@@ -25,6 +37,9 @@ SELECT
         WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
     ) AS log_lines,
     (
+        SELECT nullIf(max(ts), toDateTime64(0, 6, 'UTC')) FROM kubelet_log WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)}
+    ) AS log_at,
+    (
         SELECT count()
         FROM scheduling_attempts
         WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
@@ -36,31 +51,14 @@ SELECT
         WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)} AND first_at < {until:DateTime64(6)}
     ) AS last_sample_at,
     (
-        SELECT nullIf(max(last), toDateTime64(0, 6, 'UTC'))
-        FROM
-        (
-            SELECT max(ts) AS last FROM nodes WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)}
-            UNION ALL SELECT max(if(last_at < {until:DateTime64(6)}, last_at, first_at)) AS last FROM node_samples_5m WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)} AND first_at < {until:DateTime64(6)}
-            UNION ALL SELECT max(observed_at) AS last FROM node_events WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)}
-            UNION ALL SELECT max(ts) AS last FROM pod_bindings WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)}
-            UNION ALL SELECT max(ts) AS last FROM kubelet_log WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)}
-            UNION ALL SELECT max(ts) AS last FROM numa_skew WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)} AND scope = 'node'
-        )
-    ) AS last_at,
-    (
-        SELECT nullIf(max(ts), toDateTime64(0, 6, 'UTC')) FROM nodes WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)}
-    ) AS nodes_at,
-    (
         SELECT nullIf(max(ts), toDateTime64(0, 6, 'UTC')) FROM pod_bindings WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)}
     ) AS pods_at,
     (
-        SELECT nullIf(max(least(observed_at, {until:DateTime64(6)})), toDateTime64(0, 6, 'UTC'))
-        FROM node_events
-        WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)}
+        SELECT nullIf(max(observed_at), toDateTime64(0, 6, 'UTC')) FROM node_events WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)}
     ) AS events_at,
     (
-        -- Of nodes whose last row has a source of exclusive CPUs, or a kubelet that gives none
-        SELECT nullIf(max(at), toDateTime64(0, 6, 'UTC'))
+        -- Of nodes whose last row has a source of exclusive CPUs, or a kubelet that gives none; and of all
+        SELECT (nullIf(maxIf(at, is_known), toDateTime64(0, 6, 'UTC')), nullIf(max(at), toDateTime64(0, 6, 'UTC')))
         FROM
         (
             SELECT max(ts) AS at, argMax(fidelity != 'none' OR cpu_manager_policy = 'none', ts) AS is_known
@@ -68,8 +66,7 @@ SELECT
             WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)} AND scope = 'node'
             GROUP BY node
         )
-        WHERE is_known
-    ) AS numa_at,
+    ) AS numa,
     (
         -- Of a span that goes on after the end, all is known up to the end; an error behind its last sign of life ended it
         SELECT groupArray((toString(resource), begun, heard_at))
@@ -95,17 +92,6 @@ SELECT
         WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
             AND node = '' AND kind IN ('silent', 'unreadable') AND resource IN ('nodes', 'pods', 'events')
     ) AS unread,
-    (
-        -- Pods that their status calls evicted, in words of which no eviction was concluded
-        SELECT uniqExact(uid)
-        FROM pod_bindings
-        WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)} AND reason = 'Evicted' AND {asked namespace}
-            AND uid NOT IN
-            (
-                SELECT uid FROM evictions WHERE cluster = {cluster:String}
-                UNION ALL SELECT uid FROM pod_ends WHERE cluster = {cluster:String} AND container = ''
-            )
-    ) AS unexplained,
     (
         -- By whose settings image GC never runs, or begins behind the eviction
         SELECT uniqExact(node)

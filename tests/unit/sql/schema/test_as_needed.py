@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,9 @@ from sql.schema.story import story
 from streams.fold.findings import EvictionSignal, NodeEvent, NodeRow, PressureChange
 
 _THERE = "SELECT name FROM system.tables WHERE database = currentDatabase()"
-_VALUES = {"String": "", "DateTime64(6)": datetime(2026, 1, 1, tzinfo=UTC)}
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+_VALUES = {"String": "c", "DateTime64(6)": NOON + timedelta(hours=1)}
+QUESTIONS = [file.stem for file in sorted(QUERIES.glob("*.sql")) if named(query_text(file.stem))]
 
 
 @pytest.fixture
@@ -61,12 +63,29 @@ def test_names_in_comments_and_texts_are_not_read() -> None:
 
 
 def test_of_empty_tables_only_named_questions_have_a_row(needed: AsNeeded) -> None:
-    for name, sql in ((file.stem, query_text(file.stem)) for file in sorted(QUERIES.glob("*.sql"))):
-        given = {each: _value(kind) for each, kind in re.findall(r"\{(\w+):([^{}]+)\}", sql)}
-        if named(sql):
-            found = len(needed.query(sql, given, described=False).rows)
-            assert found == (name in OF_NOTHING), name
-            assert len(rows(needed, name, given)) == found
+    for name in QUESTIONS:
+        found = _whole(needed, name)
+        assert found == ([OF_NOTHING[name]] if name in OF_NOTHING else []), name
+        assert rows(needed, name, _given(name)) == found
+
+
+def test_a_question_without_its_parts_of_empty_tables_has_the_same_rows(needed: AsNeeded) -> None:
+    event = row(NodeEvent, node="n", ts=NOON, observed_at=NOON, occurrences=1, occurrences_lower_bound=True)
+    store(needed, row(NodeRow, node="n", ts=NOON), event)
+    found = {name: _whole(needed, name) for name in QUESTIONS}
+    assert [each["last_at"] for each in found["clusters"]] == [NOON]
+    assert [found[name] == [OF_NOTHING[name]] for name in OF_NOTHING] == [False, False, True, False]
+    assert {name: rows(needed, name, _given(name)) for name in QUESTIONS} == found
+
+
+def _whole(db: Database, name: str) -> list[dict[str, Any]]:
+    found = db.query(query_text(name), _given(name), described=False)
+    return [dict(zip(found.column_names, each, strict=True)) for each in found.rows]
+
+
+def _given(name: str) -> dict[str, Any]:
+    given = {each: _value(kind) for each, kind in re.findall(r"\{(\w+):([^{}]+)\}", query_text(name))}
+    return given | {"since": NOON - timedelta(hours=1), "node": "n"}
 
 
 def _value(kind: str) -> Any:

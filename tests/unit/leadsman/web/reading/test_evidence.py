@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from components.reading import Text, page, ready, report, running, sampled, story
-from components.rows import T0, row, store, store_samples, summary
+from components.rows import T0, dicts, row, store, store_samples, summary
 from leadsman.web.attention.attention import attention
 from leadsman.web.reading.evidence import Evidence, absent, freshness, nothing_found, paced, read_evidence
 from leadsman.web.reading.overview import read_node, read_overview
@@ -207,8 +207,8 @@ def test_a_hundred_rejected_pods_of_a_controller_are_one_line_and_one_card(datab
         rows.append(row(NumaAdmissionFailure, ts=ts, explanation="it asked for 8", **where, **of))
         rows.append(row(PodEnd, ts=ts, updated_at=ts, **where, **owned))
     store(database, *rows)
-    found = database.query("SELECT what FROM story WHERE kind IN ('numa', 'pod_end', 'rejection') ORDER BY ts").rows
-    lines = [what for (what,) in found]
+    found = dicts(database, "SELECT what FROM story WHERE kind IN ('numa', 'pod_end', 'rejection') ORDER BY ts")
+    lines = [each["what"] for each in found]
     group = "in shop were not admitted within 1 min 39 s on 2 nodes"
     assert lines == [
         f"100 pods of ReplicaSet web-98cbc7457 {group}: TopologyAffinityError. The last: it asked for 8",
@@ -526,8 +526,8 @@ def test_verdicts_without_entries_of_a_state_are_partial_for_a_day(database: Dat
     since = "(state pending_pods/pods, since 2026-06-30 16:00:00 UTC)"
     told = f"Verdicts are partial: 70 entries did not fit into a log's state {since}"
     assert line.strip() == f"{told}. The last: some are left out"
-    found = database.query("SELECT ts, what FROM story WHERE cluster = 'c' AND what LIKE 'Verdicts %'").rows
-    assert [(ts, "70 entries" in what) for ts, what in found] == [(T0 - timedelta(hours=20), True)]
+    found = dicts(database, "SELECT ts, what FROM story WHERE cluster = 'c' AND what LIKE 'Verdicts %'")
+    assert [(each["ts"], "70 entries" in each["what"]) for each in found] == [(T0 - timedelta(hours=20), True)]
     seen = page(database, T0 + timedelta(hours=1), last="1h").text
     assert told in seen
     sampled(database, "n", minutes=600)
