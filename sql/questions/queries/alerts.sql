@@ -3,20 +3,12 @@
 -- shows starts_at, status, severity, alertname, summary
 -- param cluster, node, since, until
 SELECT
-    cluster,
-    starts_at,
-    ends_at,
-    status,
-    severity,
-    alertname,
-    node,
+    cluster, starts_at, ends_at, status, severity, alertname, node,
     annotations['summary'] AS summary
 FROM
 (
     SELECT
-        cluster,
-        fingerprint,
-        starts_at,
+        cluster, fingerprint, starts_at,
         max(ends_at) AS ends_at,
         multiIf(ends_at IS NULL, 'firing', argMax(reason, updated_at) = 'unknown', 'unknown', 'resolved') AS status,
         any(severity) AS severity,

@@ -5,9 +5,7 @@
 -- newest
 -- param cluster, node, since, until
 SELECT
-    cluster,
-    ts,
-    node,
+    cluster, ts, node,
     mapFilter((resource, amount) -> amount != now_before[resource], now) AS allocatable,
     mapFilter((resource, amount) -> amount != now[resource], now_before) AS allocatable_before,
     mapFilter((resource, amount) -> amount != has_before[resource], has) AS capacity,
@@ -15,9 +13,7 @@ SELECT
 FROM
 (
     SELECT
-        cluster,
-        ts,
-        node,
+        cluster, ts, node,
         mapSort(n.allocatable) AS now,
         mapSort(n.capacity) AS has,
         row_number() OVER w AS nth,

@@ -9,12 +9,7 @@
 -- param since, until
 -- param uncertain UInt8 0: 1 shows only events that may have occurred more often
 SELECT
-    cluster,
-    node,
-    type,
-    reason,
-    object_kind,
-    component,
+    cluster, node, type, reason, object_kind, component,
     sum(occurrences) AS occurrences,
     max(occurrences_lower_bound) AS lower_bound,
     count() AS states_seen,

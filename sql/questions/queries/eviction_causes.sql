@@ -5,11 +5,7 @@
 -- events Evicted
 -- param cluster, node, since, until
 SELECT
-    cluster,
-    node,
-    cause,
-    resource,
-    signal,
+    cluster, node, cause, resource, signal,
     count() AS pods,
     min(ts) AS first_at,
     max(ts) AS last_at,

@@ -10,23 +10,14 @@
 -- param broken UInt8 0: 1 shows only nodes with broken image GC
 -- param episodes UInt8 0: 1 shows every episode, including past and harmless ones
 SELECT
-    cluster,
-    node,
-    g.verdict AS verdict,
-    s.decision AS decision,
+    cluster, node, g.verdict AS verdict, s.decision AS decision,
     if({episodes:UInt8} = 1, g.usage_percent, coalesce(s.usage_percent, g.usage_percent)) AS usage_percent,
     if({episodes:UInt8} = 1, g.high_percent, coalesce(s.high_percent, g.high_percent)) AS high_percent,
     if({episodes:UInt8} = 1, g.low_percent, coalesce(s.low_percent, g.low_percent)) AS low_percent,
-    g.began_at AS since,
-    g.seen_at AS last_at,
-    g.occurrences AS occurrences,
-    g.occurrences_lower_bound AS occurrences_lower_bound,
-    g.result AS result,
-    g.reason AS reason,
+    g.began_at AS since, g.seen_at AS last_at, g.occurrences AS occurrences,
+    g.occurrences_lower_bound AS occurrences_lower_bound, g.result AS result, g.reason AS reason,
     coalesce(g.wanted_bytes, s.wanted_bytes) AS wanted_bytes,
-    g.freed_bytes AS freed_bytes,
-    s.capacity_bytes AS capacity_bytes,
-    s.available_bytes AS available_bytes,
+    g.freed_bytes AS freed_bytes, s.capacity_bytes AS capacity_bytes, s.available_bytes AS available_bytes,
     s.settings_assumed AS settings_assumed,
     -- Whose containers keep their images from image GC (rules: image-pulls); null where no pod of the node was seen
     if(p.pods > 0, p.ended, NULL) AS ended_pods,

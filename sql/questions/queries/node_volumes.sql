@@ -4,8 +4,7 @@
 -- needs nodes, pods
 -- param cluster, node
 SELECT
-    p.cluster AS cluster,
-    p.node AS node,
+    p.cluster AS cluster, p.node AS node,
     JSONExtractString(v.facts, 'driver') AS driver,
     uniqExact(if(JSONHas(v.facts, 'handle'), JSONExtractString(v.facts, 'handle'), v.name)) AS volumes,
     any(if(mapContains(k.limits, driver), k.limits[driver], NULL)) AS attachable

@@ -5,13 +5,8 @@
 -- param cluster
 -- param minutes UInt32 30: within this many minutes before the last observation of the cluster
 SELECT
-    n.cluster AS cluster,
-    n.node AS node,
-    n.zone_key AS zone_key,
-    n.created_at AS created_at,
-    p.last_bound_at AS last_bound_at,
-    others.nodes AS nodes_with_new_pods,
-    others.pods AS new_pods
+    n.cluster AS cluster, n.node AS node, n.zone_key AS zone_key, n.created_at AS created_at,
+    p.last_bound_at AS last_bound_at, others.nodes AS nodes_with_new_pods, others.pods AS new_pods
 FROM
 (
     SELECT *

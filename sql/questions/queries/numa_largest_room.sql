@@ -5,9 +5,7 @@
 -- param cluster, node
 -- param resource String '': only this resource, such as memory or hugepages-2Mi; empty is all
 SELECT
-    cluster,
-    node,
-    resource,
+    cluster, node, resource,
     if(countIf(available IS NULL) > 0, NULL, sum(available)) AS free,
     -- What lies in a group is for containers that span it
     if(countIf(available IS NULL) > 0, NULL, maxIf(available, length(cells) <= 1)) AS largest,

@@ -7,14 +7,9 @@
 -- param cluster, namespace
 -- param fitting UInt8 0: 1 shows only pods that a node would take
 SELECT
-    p.cluster AS cluster,
-    p.namespace AS namespace,
-    p.pod AS pod,
+    p.cluster AS cluster, p.namespace AS namespace, p.pod AS pod,
     p.* EXCEPT (cluster, namespace, pod, uid, said),
-    p.said AS said,
-    n.nodes AS fits_on,
-    n.verdict AS retried,
-    n.tried_at AS tried_at,
+    p.said AS said, n.nodes AS fits_on, n.verdict AS retried, n.tried_at AS tried_at,
     n.silent_seconds AS silent_seconds,
     if(q.queue = '' OR p.said_at > q.dumped_at, NULL, q.queue) AS queue,
     if(queue IS NULL, NULL, q.leaves_when) AS leaves_queue_when,
@@ -22,20 +17,11 @@ SELECT
 FROM
 (
     SELECT
-        f.cluster AS cluster,
-        f.namespace AS namespace,
-        f.pod AS pod,
-        f.ts AS said_at,
-        f.nodes_total AS nodes_total,
+        f.cluster AS cluster, f.namespace AS namespace, f.pod AS pod, f.ts AS said_at, f.nodes_total AS nodes_total,
         f.nodes_known AS nodes_known,
         mapSort(f.reasons) AS reasons,
-        f.prefilter AS prefilter,
-        f.post_filter AS post_filter,
-        f.preemption AS preemption,
-        f.pinned_node AS pinned_node,
-        f.text_source AS text_source,
-        f.why AS said,
-        f.uid AS uid
+        f.prefilter AS prefilter, f.post_filter AS post_filter, f.preemption AS preemption,
+        f.pinned_node AS pinned_node, f.text_source AS text_source, f.why AS said, f.uid AS uid
     FROM
     (
         SELECT *
@@ -54,28 +40,17 @@ FROM
         AND ({cluster:String} = '' OR f.cluster = {cluster:String})
     UNION ALL
     SELECT
-        e.cluster AS cluster,
-        e.namespace AS namespace,
-        e.object_name AS pod,
-        e.said_at AS said_at,
-        NULL AS nodes_total,
-        NULL AS nodes_known,
+        e.cluster AS cluster, e.namespace AS namespace, e.object_name AS pod, e.said_at AS said_at,
+        NULL AS nodes_total, NULL AS nodes_known,
         CAST(map(), 'Map(String, Int64)') AS reasons,
-        '' AS prefilter,
-        '' AS post_filter,
-        '' AS preemption,
-        '' AS pinned_node,
+        '' AS prefilter, '' AS post_filter, '' AS preemption, '' AS pinned_node,
         'event' AS text_source,
-        e.said AS said,
-        e.object_uid AS uid
+        e.said AS said, e.object_uid AS uid
     FROM
     (
         -- What has no "0/N nodes": errors of plugins, and the words of other schedulers
         SELECT
-            cluster,
-            namespace,
-            object_name,
-            object_uid,
+            cluster, namespace, object_name, object_uid,
             max(ts) AS said_at,
             argMaxIf(message, (ts, message), component NOT IN (SELECT component FROM autoscalers)) AS said
         FROM node_events

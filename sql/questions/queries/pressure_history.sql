@@ -10,13 +10,7 @@
 WITH changes AS
 (
     SELECT
-        cluster,
-        node,
-        condition,
-        ts,
-        status,
-        evidence,
-        lasted_seconds,
+        cluster, node, condition, ts, status, evidence, lasted_seconds,
         row_number() OVER each AS place,
         leadInFrame(toNullable(ts)) OVER (each ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS next_at
     FROM pressure_changes
@@ -27,9 +21,7 @@ WITH changes AS
 episodes AS
 (
     SELECT
-        c.cluster AS cluster,
-        c.node AS node,
-        c.condition AS condition,
+        c.cluster AS cluster, c.node AS node, c.condition AS condition,
         if(c.status, c.ts, c.ts - toIntervalMicrosecond(round(c.lasted_seconds * 1e6))) AS began_at,
         if(c.status, c.next_at, c.ts) AS ended_at,
         dateDiff('microsecond', began_at, coalesce(ended_at, greatest(k.last, began_at))) / 1e6 AS lasted_seconds,
@@ -62,9 +54,7 @@ bounded AS
 sampled AS
 (
     SELECT
-        cluster,
-        node,
-        ts,
+        cluster, node, ts,
         arrayJoin(['MemoryPressure', 'DiskPressure']) AS condition,
         if(condition = 'MemoryPressure', memory_available_bytes,
             least(coalesce(nodefs_available_bytes, imagefs_available_bytes), coalesce(imagefs_available_bytes, nodefs_available_bytes))) AS available,
@@ -82,10 +72,7 @@ layers AS
 measured AS
 (
     SELECT
-        e.cluster AS cluster,
-        e.node AS node,
-        e.condition AS condition,
-        e.began_at AS began_at,
+        e.cluster AS cluster, e.node AS node, e.condition AS condition, e.began_at AS began_at,
         min(s.available) AS lowest,
         argMax(s.available, s.ts) AS last,
         max(s.images) - argMax(s.images, s.ts) AS images_freed
@@ -108,17 +95,9 @@ evicted AS
     GROUP BY cluster, node, condition, began_at
 )
 SELECT
-    e.cluster AS cluster,
-    e.node AS node,
-    e.condition AS condition,
-    e.began_at AS began_at,
-    e.ended_at AS ended_at,
-    e.lasted_seconds AS lasted_seconds,
-    e.evidence AS evidence,
-    v.pods AS evicted_pods,
-    m.lowest AS lowest_available_bytes,
-    m.last AS last_available_bytes,
-    m.images_freed AS images_freed_bytes
+    e.cluster AS cluster, e.node AS node, e.condition AS condition, e.began_at AS began_at, e.ended_at AS ended_at,
+    e.lasted_seconds AS lasted_seconds, e.evidence AS evidence, v.pods AS evicted_pods,
+    m.lowest AS lowest_available_bytes, m.last AS last_available_bytes, m.images_freed AS images_freed_bytes
 FROM episodes AS e
 LEFT JOIN measured AS m USING (cluster, node, condition, began_at)
 LEFT JOIN evicted AS v USING (cluster, node, condition, began_at)

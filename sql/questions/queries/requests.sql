@@ -9,11 +9,7 @@
 -- param verdict String '': only this verdict: none (requested), exceeded or unused; empty is all
 -- param ratio Float64 2: unused means a memory request of at least this many times the highest use
 SELECT
-    cluster,
-    node,
-    namespace,
-    pod,
-    resource,
+    cluster, node, namespace, pod, resource,
     toNullable(if(o.rank > 0, o.request, asked)) AS request,
     o.usage AS used,
     if(resource = 'memory', h.highest, NULL) AS highest,
@@ -22,9 +18,7 @@ SELECT
         if(asked = 0 AND resource != 'ephemeral-storage', 'none', ''),
         if(o.exceeds_request, 'exceeded', ''),
         if(asked > 0 AND asked >= {ratio:Float64} * highest, 'unused', '')]) AS verdict,
-    qos_class,
-    owner_kind,
-    owner_name
+    qos_class, owner_kind, owner_name
 FROM
 (
     SELECT *, part.1 AS resource, part.2 AS asked, part.3 AS signal

@@ -10,9 +10,7 @@ SELECT cluster, node, before AS gap_from, ts AS gap_to, dateDiff('second', befor
 FROM
 (
     SELECT
-        cluster,
-        node,
-        ts,
+        cluster, node, ts,
         lagInFrame(toNullable(ts)) OVER (PARTITION BY cluster, node ORDER BY ts ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS before
     FROM node_samples
 )

@@ -3,13 +3,7 @@
 -- needs queues
 -- shows ts, queue, pods, leaves_when
 -- param cluster
-SELECT
-    cluster,
-    scheduler,
-    ts,
-    queue,
-    pods,
-    leaves_when
+SELECT cluster, scheduler, ts, queue, pods, leaves_when
 FROM scheduling_queues
 WHERE (cluster, scheduler, ts) IN
     (

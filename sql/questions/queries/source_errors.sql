@@ -3,10 +3,7 @@
 -- shows node, resource, times, last_at, last_error
 -- param cluster, node, since, until
 SELECT
-    cluster,
-    node,
-    resource,
-    kind,
+    cluster, node, resource, kind,
     count() AS times,
     min(ts) AS first_at,
     max(ts) AS last_at,

@@ -14,9 +14,7 @@ FROM
     FROM story
     UNION ALL
     SELECT
-        ts,
-        cluster,
-        node,
+        ts, cluster, node,
         'event' AS kind,
         {event_seen} AS what,
         arrayFilter(each -> each != '', [namespace]) AS namespaces
@@ -24,9 +22,7 @@ FROM
     WHERE {all:UInt8} = 1
     UNION ALL
     SELECT
-        ts,
-        cluster,
-        node,
+        ts, cluster, node,
         'pod' AS kind,
         {pod_changed} AS what,
         [namespace] AS namespaces

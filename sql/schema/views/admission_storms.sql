@@ -9,12 +9,7 @@ WITH
     rejected AS
     (
         SELECT
-            cluster,
-            node,
-            resource,
-            ts,
-            namespace,
-            uid,
+            cluster, node, resource, ts, namespace, uid,
             lagInFrame(toNullable(ts)) OVER (
                 PARTITION BY cluster, node, resource ORDER BY ts, uid
                 ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
@@ -40,9 +35,7 @@ WITH
         GROUP BY cluster, uid
     )
 SELECT
-    n.cluster AS cluster,
-    n.node AS node,
-    n.resource AS condition,
+    n.cluster AS cluster, n.node AS node, n.resource AS condition,
     min(n.ts) AS started_at,
     max(n.ts) AS ended_at,
     count() AS pods,

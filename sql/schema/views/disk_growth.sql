@@ -95,16 +95,8 @@ WITH
         ) AS s ON s.cluster = g.cluster AND s.node = g.node AND s.uid = g.uid
     )
 SELECT
-    f.cluster AS cluster,
-    f.ts AS ts,
-    f.node AS node,
-    f.kind AS kind,
-    f.namespace AS namespace,
-    f.pod AS pod,
-    f.uid AS uid,
-    f.volume AS volume,
-    f.used_bytes AS used_bytes,
-    f.bytes_per_second AS bytes_per_second,
+    f.cluster AS cluster, f.ts AS ts, f.node AS node, f.kind AS kind, f.namespace AS namespace, f.pod AS pod,
+    f.uid AS uid, f.volume AS volume, f.used_bytes AS used_bytes, f.bytes_per_second AS bytes_per_second,
     f.limit_bytes AS limit_bytes,
     if(f.limit_bytes IS NULL, NULL, toUInt8(f.used_bytes > f.limit_bytes)) AS over_limit,
     if(f.bytes_per_second * f.ahead_seconds >= f.limit_bytes - f.used_bytes AND f.bytes_per_second > 0, greatest(0, f.limit_bytes - f.used_bytes) / f.bytes_per_second, NULL) AS seconds_to_limit,

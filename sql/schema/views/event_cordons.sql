@@ -6,9 +6,7 @@
 -- column by_event: 1 if an Event shows the end, 0 if the Node object does or nothing
 CREATE OR REPLACE VIEW event_cordons AS
 SELECT
-    e.cluster AS cluster,
-    e.node AS node,
-    e.ts AS ts,
+    e.cluster AS cluster, e.node AS node, e.ts AS ts,
     arrayFirst(row -> row.1 > e.ts + toIntervalSecond(90), n.seen).1 AS seen_at,
     arrayLast(row -> row.1 < e.ts, n.seen).2
         OR arrayExists(row -> row.2 AND row.1 >= e.ts - toIntervalSecond(90) AND (e.ended_at IS NULL OR row.1 < e.ended_at), n.seen) AS in_object,

@@ -23,17 +23,9 @@ WITH
     signals AS
     (
         SELECT
-            s.cluster AS cluster,
-            s.ts AS ts,
-            s.node AS node,
-            s.signal AS signal,
-            t.1 AS threshold,
-            t.2 AS seconds,
-            t.3 AS met,
-            t.4 AS earliest,
-            t.5 AS latest,
-            s.gc_first AS gc_first,
-            s.acts_first AS acts_first
+            s.cluster AS cluster, s.ts AS ts, s.node AS node, s.signal AS signal, t.1 AS threshold, t.2 AS seconds,
+            t.3 AS met, t.4 AS earliest, t.5 AS latest,
+            s.gc_first AS gc_first, s.acts_first AS acts_first
         FROM
         (
             SELECT
@@ -70,11 +62,7 @@ WITH
         GROUP BY cluster, node, signal
     )
 SELECT
-    p.cluster AS cluster,
-    p.ts AS ts,
-    p.node AS node,
-    p.signal AS signal,
-    p.threshold AS threshold,
+    p.cluster AS cluster, p.ts AS ts, p.node AS node, p.signal AS signal, p.threshold AS threshold,
     p.seconds AS predicted_seconds,
     if(m.is_met, dateDiff('microsecond', p.ts, m.ts) / 1e6, NULL) AS actual_seconds,
     predicted_seconds - actual_seconds AS error_seconds,
@@ -83,8 +71,7 @@ SELECT
         dateDiff('microsecond', p.ts, l.ts) / 1e6 >= p.seconds, 'not_met',
         'open') AS outcome,
     if(outcome = 'open', NULL, if(m.is_met, p.earliest <= actual_seconds AND actual_seconds <= p.latest, p.latest * 0)) AS in_band,
-    p.gc_first AS gc_first,
-    p.acts_first AS acts_first
+    p.gc_first AS gc_first, p.acts_first AS acts_first
 FROM
 (
     SELECT * FROM signals WHERE NOT met AND seconds IS NOT NULL

@@ -13,9 +13,7 @@ WITH
     judged AS
     (
         SELECT
-            s.cluster AS cluster,
-            s.ts AS ts,
-            s.node AS node,
+            s.cluster AS cluster, s.ts AS ts, s.node AS node,
             greatest(0, coalesce(s.imagefs_capacity_bytes, 0)) AS capacity_bytes,
             greatest(0, least(coalesce(s.imagefs_available_bytes, 0), capacity_bytes)) AS available_bytes,
             if(k.seen, k.image_gc_high_percent, {image_gc_high}) AS high_percent,
@@ -36,17 +34,9 @@ WITH
         ) AS k ON k.cluster = s.cluster AND k.node = s.node AND s.ts >= k.ts
     )
 SELECT
-    cluster,
-    ts,
-    node,
-    decision,
-    usage_percent,
-    high_percent,
-    low_percent,
+    cluster, ts, node, decision, usage_percent, high_percent, low_percent,
     toUInt8(decision = 'free') AS over_high,
     if(decision = 'free', greatest(0, {image_gc_wanted}), 0) AS wanted_bytes,
-    capacity_bytes,
-    available_bytes,
-    settings_assumed
+    capacity_bytes, available_bytes, settings_assumed
 FROM judged
 COMMENT 'Decision of each kubelet''s image GC at each sample: disabled, invalid_capacity, below_high or free. wanted_bytes are the bytes that it would free. settings_assumed is 1 if no /configz was seen and 85 and 80 are used, or what a ConfigMap intends'

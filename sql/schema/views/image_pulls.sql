@@ -100,15 +100,8 @@ WITH
             AND percent_used(h.imagefs_available_bytes_min, h.imagefs_capacity_bytes_last) >= k.image_gc_high_percent
     )
 SELECT
-    p.cluster AS cluster,
-    p.at AS ts,
-    p.node AS node,
-    p.image AS image,
-    p.namespace AS namespace,
-    p.pod AS pod,
-    p.pod_uid AS uid,
-    p.seconds AS seconds,
-    p.bytes AS image_bytes,
+    p.cluster AS cluster, p.at AS ts, p.node AS node, p.image AS image, p.namespace AS namespace, p.pod AS pod,
+    p.pod_uid AS uid, p.seconds AS seconds, p.bytes AS image_bytes,
     if(p.since = p.unused_from AND cause NOT IN ('', 'in_use'), dateDiff('millisecond', p.since, p.asked_at) / 1000, NULL) AS unused_seconds,
     multiIf(
         toUnixTimestamp64Micro(p.before_at) = 0 OR p.before_at >= p.asked_at, '',

@@ -18,18 +18,14 @@ WITH
         GROUP BY cluster
     )
 SELECT
-    n.cluster AS cluster,
-    n.node AS node,
-    n.ready AS ready,
-    n.seen_at AS seen_at,
+    n.cluster AS cluster, n.node AS node, n.ready AS ready, n.seen_at AS seen_at,
     nullIf(s.last_sample_at, toDateTime64(0, 6, 'UTC')) AS last_sample_at,
     l.last_at AS last_at,
     dateDiff('second', last_sample_at, last_at) AS silent_seconds
 FROM
 (
     SELECT
-        cluster,
-        node,
+        cluster, node,
         argMax(replaceOne({ready_state}, 'Unsaid', 'Unknown'), ts) AS ready,
         max(ts) AS seen_at
     FROM nodes

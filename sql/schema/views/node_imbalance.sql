@@ -10,14 +10,7 @@ WITH
     machines AS
     (
         SELECT
-            cluster,
-            node,
-            created_at,
-            deleted,
-            unschedulable,
-            ready,
-            ready_since,
-            ts,
+            cluster, node, created_at, deleted, unschedulable, ready, ready_since, ts,
             mapConcat(CAST(labels, 'Map(String, String)'), map(':name', toString(node))) AS labels,
             arrayExists(taint -> NOT endsWith(taint, ':PreferNoSchedule'), taints) AS is_tainted
         FROM nodes FINAL
@@ -54,12 +47,7 @@ WITH
         FROM
         (
             SELECT
-                cluster,
-                node,
-                uid,
-                change,
-                owner_kind,
-                created_at,
+                cluster, node, uid, change, owner_kind, created_at,
                 JSONHas(constraints, 'nodes') AS is_choosy,
                 JSONExtract(constraints, 'nodes', 'Array(Array(Tuple(String, String, Array(String))))') AS choices
             FROM pod_bindings FINAL
@@ -99,8 +87,7 @@ WITH
     elsewhere AS
     (
         SELECT
-            m.cluster AS cluster,
-            m.node AS node,
+            m.cluster AS cluster, m.node AS node,
             r.older / t.pods AS before_return,
             b.before_birth AS before_birth,
             k.pods / t.pods AS kept_away
@@ -116,9 +103,7 @@ WITH
         FROM
         (
             SELECT
-                p.cluster AS cluster,
-                p.node AS node,
-                p.uid AS uid,
+                p.cluster AS cluster, p.node AS node, p.uid AS uid,
                 max(l.node != p.node AND l.lost_at <= p.created_at AND p.created_at < l.lost_at + INTERVAL 1 HOUR) AS refuge,
                 maxIf(l.lost_at, l.node != p.node AND l.lost_at <= p.created_at) AS lost_at
             FROM pods AS p
@@ -134,8 +119,7 @@ WITH
         LEFT JOIN
         (
             SELECT
-                o.cluster AS cluster,
-                o.uid AS uid,
+                o.cluster AS cluster, o.uid AS uid,
                 countIf(m.node != o.node AND NOT m.deleted AND arrayExists(term -> meets(m.labels, term), o.choices)) AS others
             FROM (SELECT cluster, node, uid, choices FROM pods WHERE is_choosy) AS o
             INNER JOIN machines AS m ON m.cluster = o.cluster
@@ -146,17 +130,12 @@ WITH
     ratios AS
     (
         SELECT
-            f.cluster AS cluster,
-            f.node AS node,
-            f.resource AS resource,
+            f.cluster AS cluster, f.node AS node, f.resource AS resource,
             f.requested / f.allocatable AS requested_ratio,
             avgIf(f.requested / f.allocatable, ifNull(m.ready, 0) = 1 AND NOT m.unschedulable AND NOT m.is_tainted)
                 OVER (PARTITION BY f.cluster, f.resource) AS mean_ratio,
-            m.ready AS ready,
-            m.unschedulable AS unschedulable,
-            m.is_tainted AS is_tainted,
-            m.created_at AS created_at,
-            m.ready_since AS ready_since
+            m.ready AS ready, m.unschedulable AS unschedulable, m.is_tainted AS is_tainted,
+            m.created_at AS created_at, m.ready_since AS ready_since
         FROM node_fit_latest AS f
         INNER JOIN machines AS m ON m.cluster = f.cluster AND m.node = f.node
         WHERE f.resource IN ('cpu', 'memory') AND f.allocatable > 0 AND NOT m.deleted
@@ -179,20 +158,10 @@ WITH
     judged AS
     (
         SELECT
-            r.cluster AS cluster,
-            r.node AS node,
-            r.resource AS resource,
-            r.requested_ratio AS requested_ratio,
-            r.mean_ratio AS mean_ratio,
-            r.created_at AS created_at,
-            r.ready_since AS ready_since,
-            e.before_return AS before_return,
-            e.before_birth AS before_birth,
-            e.kept_away AS kept_away,
-            a.fled AS fled,
-            a.lost_at AS lost_at,
-            b.stuck AS stuck,
-            s.older AS older_than_others,
+            r.cluster AS cluster, r.node AS node, r.resource AS resource, r.requested_ratio AS requested_ratio,
+            r.mean_ratio AS mean_ratio, r.created_at AS created_at, r.ready_since AS ready_since,
+            e.before_return AS before_return, e.before_birth AS before_birth, e.kept_away AS kept_away,
+            a.fled AS fled, a.lost_at AS lost_at, b.stuck AS stuck, s.older AS older_than_others,
             s.first_at AS others_came,
             multiIf(
                 isNaN(r.mean_ratio) OR abs(r.requested_ratio - r.mean_ratio) < 0.2, '',
@@ -214,12 +183,7 @@ WITH
         LEFT JOIN settled AS s ON s.cluster = r.cluster AND s.node = r.node AND s.resource = r.resource
     )
 SELECT
-    cluster,
-    node,
-    resource,
-    requested_ratio,
-    mean_ratio,
-    cause,
+    cluster, node, resource, requested_ratio, mean_ratio, cause,
     multiIf(cause = 'came_back', ready_since, cause = 'joined_later', created_at, cause = 'took_over', lost_at, cause = 'was_there_before', others_came, NULL) AS since,
     multiIf(
         cause = 'came_back', before_return,

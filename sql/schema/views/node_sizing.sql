@@ -96,11 +96,7 @@ WITH
     known AS
     (
         SELECT
-            r.cluster AS cluster,
-            r.ts AS ts,
-            r.node AS node,
-            r.resource AS resource,
-            r.step AS step,
+            r.cluster AS cluster, r.ts AS ts, r.node AS node, r.resource AS resource, r.step AS step,
             r.measured_seconds AS measured_seconds,
             nullIf(n.capacity[r.resource], 0) AS capacity,
             n.allocatable[r.resource] AS allocatable,
@@ -123,11 +119,7 @@ WITH
         ) AS h ON h.cluster = r.cluster AND h.node = r.node AND h.signal = r.signal
     )
 SELECT
-    cluster,
-    ts,
-    node,
-    resource,
-    capacity,
+    cluster, ts, node, resource, capacity,
     if(capacity IS NULL OR (resource != 'cpu' AND hard_threshold IS NULL), NULL,
         greatest(0, capacity - allocatable - ifNull(hard_threshold, 0) - if(resource = 'memory', hugepages, 0))) AS reserved,
     toInt64(outside_pods) AS outside_pods,

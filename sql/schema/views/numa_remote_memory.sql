@@ -8,9 +8,7 @@ WITH
     held AS
     (
         SELECT
-            cluster,
-            node,
-            uid,
+            cluster, node, uid,
             any(namespace) AS namespace,
             any(pod) AS pod,
             groupUniqArrayArray(numa_nodes) AS cpu_numa_nodes,
@@ -33,12 +31,7 @@ WITH
         LIMIT 1 BY cluster, node, uid
     )
 SELECT
-    m.cluster AS cluster,
-    m.ts AS ts,
-    m.node AS node,
-    h.namespace AS namespace,
-    h.pod AS pod,
-    m.uid AS uid,
+    m.cluster AS cluster, m.ts AS ts, m.node AS node, h.namespace AS namespace, h.pod AS pod, m.uid AS uid,
     arraySort(h.cpu_numa_nodes) AS cpu_numa_nodes,
     if(h.known, arraySum(arrayMap((numa, bytes) -> if(has(h.cpu_numa_nodes, numa), bytes, 0), m.numa_nodes, m.numa_bytes)), NULL) AS near_bytes,
     if(h.known, arraySum(arrayMap((numa, bytes) -> if(has(h.cpu_numa_nodes, numa), 0, bytes), m.numa_nodes, m.numa_bytes)), NULL) AS far_bytes,

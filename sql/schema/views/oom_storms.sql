@@ -28,9 +28,7 @@ WITH
         ) AS b ON b.cluster = e.cluster AND b.uid = e.uid
     )
 SELECT
-    cluster,
-    namespace,
-    owner,
+    cluster, namespace, owner,
     min(at) AS started_at,
     max(at) AS ended_at,
     count() AS kills,

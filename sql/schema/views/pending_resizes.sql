@@ -4,14 +4,8 @@
 -- column must_go: For a deferred one, the amount by which requests on its node exceed allocatable, and which would have to leave; 0 if there is room now. Empty for others, and if the node''s requests are unknown
 CREATE OR REPLACE VIEW pending_resizes AS
 SELECT
-    r.cluster AS cluster,
-    r.ts AS ts,
-    r.node AS node,
-    r.namespace AS namespace,
-    r.pod AS pod,
-    r.uid AS uid,
-    r.state AS state,
-    r.message AS message,
+    r.cluster AS cluster, r.ts AS ts, r.node AS node, r.namespace AS namespace, r.pod AS pod, r.uid AS uid,
+    r.state AS state, r.message AS message,
     mapFilter((k, v) -> v > 0, mapApply((k, v) -> (k, v - r.running[k]), r.wanted)) AS more,
     if(r.state != 'deferred', mapFilter((k, v) -> 0, more),
         mapApply((k, v) -> (k, greatest(0, -f.free[k])), mapFilter((k, v) -> mapContains(f.free, k), more))) AS must_go

@@ -74,17 +74,8 @@ WITH
         WHERE g.uid = r.uid OR match(r.uid, '^[0-9a-f]{32}$')
     )
 SELECT
-    cluster,
-    last_at AS ts,
-    node,
-    namespace,
-    pod,
-    uid,
-    qos_class,
-    used_cpu AS used_millicores,
-    request AS request_millicores,
-    limit_cpu AS limit_millicores,
-    waits AS some_percent,
+    cluster, last_at AS ts, node, namespace, pod, uid, qos_class, used_cpu AS used_millicores,
+    request AS request_millicores, limit_cpu AS limit_millicores, waits AS some_percent,
     throttled AS throttled_percent,
     sum(over) OVER (PARTITION BY cluster, node) - over AS neighbours_over_millicores,
     multiIf(

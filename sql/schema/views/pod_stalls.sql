@@ -28,12 +28,7 @@ WITH
         GROUP BY cluster, node, namespace, pod, uid
     )
 SELECT
-    cluster,
-    last_at AS ts,
-    node,
-    namespace,
-    pod,
-    uid,
+    cluster, last_at AS ts, node, namespace, pod, uid,
     if(rates[1] <= 2000000000, least(100, rates[1] / 10000000), NULL) AS memory_some_percent,
     if(rates[2] <= 2000000000, least(100, rates[2] / 10000000), NULL) AS memory_full_percent,
     if(rates[3] <= 2000000000, least(100, rates[3] / 10000000), NULL) AS io_some_percent,

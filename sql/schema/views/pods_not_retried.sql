@@ -36,10 +36,7 @@ WITH
         GROUP BY cluster
     )
 SELECT
-    f.cluster AS cluster,
-    f.namespace AS namespace,
-    f.pod AS pod,
-    f.uid AS uid,
+    f.cluster AS cluster, f.namespace AS namespace, f.pod AS pod, f.uid AS uid,
     arraySort(f.nodes) AS nodes,
     nullIf(greatest(ifNull(f.text_at, toDateTime64(0, 6, 'UTC')), t.tried_at), toDateTime64(0, 6, 'UTC')) AS tried_at,
     dateDiff('second', tried_at, s.seen_at) AS silent_seconds,

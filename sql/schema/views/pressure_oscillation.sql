@@ -10,12 +10,7 @@ WITH
     changes AS
     (
         SELECT
-            cluster,
-            node,
-            condition,
-            ts,
-            status,
-            kubelet_restart,
+            cluster, node, condition, ts, status, kubelet_restart,
             lagInFrame(toNullable(status)) OVER w AS status_before,
             lagInFrame(toNullable(ts)) OVER w AS ts_before,
             lagInFrame(kubelet_restart) OVER w AS restart_before,
@@ -33,10 +28,7 @@ WITH
     hours AS
     (
         SELECT
-            c.cluster AS cluster,
-            c.node AS node,
-            c.condition AS condition,
-            c.ts AS began,
+            c.cluster AS cluster, c.node AS node, c.condition AS condition, c.ts AS began,
             coalesce(c.ts_after, greatest(c.ts, l.ts)) AS ended,
             arrayJoin(if(c.status, range(toUInt64(intDiv(toUnixTimestamp64Second(began), 3600)), toUInt64(intDiv(toUnixTimestamp64Second(ended), 3600) + 1)), [toUInt64(intDiv(toUnixTimestamp64Second(began), 3600))])) AS hour,
             fromUnixTimestamp64Second(toInt64(hour * 3600), 'UTC') AS hour_began,
@@ -48,10 +40,7 @@ WITH
         LEFT JOIN last_samples AS l ON l.cluster = c.cluster AND l.node = c.node
     )
 SELECT
-    h.cluster AS cluster,
-    h.hour_began AS ts,
-    h.node AS node,
-    h.condition AS condition,
+    h.cluster AS cluster, h.hour_began AS ts, h.node AS node, h.condition AS condition,
     sum(h.changes) AS changes,
     sum(h.pressure_seconds) AS pressure_seconds,
     max(h.relief_seconds) AS longest_relief_seconds,

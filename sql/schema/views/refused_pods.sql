@@ -20,24 +20,13 @@ WITH refused AS
     WHERE cause = 'admission'
 )
 SELECT
-    r.cluster AS cluster,
-    r.ts AS ts,
-    r.node AS node,
-    r.namespace AS namespace,
-    r.pod AS pod,
-    r.uid AS uid,
-    r.owner AS owner,
-    r.reason AS reason,
-    r.conditions AS conditions,
-    r.refused_by AS refused_by,
-    r.resource AS resource,
-    r.requested AS requested,
-    r.available AS available,
+    r.cluster AS cluster, r.ts AS ts, r.node AS node, r.namespace AS namespace, r.pod AS pod, r.uid AS uid,
+    r.owner AS owner, r.reason AS reason, r.conditions AS conditions, r.refused_by AS refused_by,
+    r.resource AS resource, r.requested AS requested, r.available AS available,
     if(f.node = '', NULL, f.allocatable) AS api_allocatable,
     if(f.node = '', NULL, f.allocatable - f.requested) AS api_free,
     toUInt8(ifNull(r.refused_by IN ('resources', 'device_manager') AND r.available < r.requested AND api_free >= r.requested AND f.pods > 0, 0)) AS is_contradicted,
-    r.explanation AS explanation,
-    r.message AS message
+    r.explanation AS explanation, r.message AS message
 FROM refused AS r
 ASOF LEFT JOIN
 (

@@ -28,9 +28,7 @@ WITH
     settings AS
     (
         SELECT
-            cluster,
-            node,
-            1 AS known,
+            cluster, node, 1 AS known,
             cpu_manager_policy = 'static' AND {whole_cores} AS whole
         FROM kubelet_settings FINAL
         ORDER BY ts DESC
@@ -44,14 +42,8 @@ WITH
         LIMIT 1 BY cluster, node
     )
 SELECT
-    h.cluster AS cluster,
-    h.node AS node,
-    h.namespace AS namespace,
-    h.pod AS pod,
-    h.uid AS uid,
-    h.container AS container,
-    h.cpus AS cpus,
-    f.free_cpus AS free_cpus,
+    h.cluster AS cluster, h.node AS node, h.namespace AS namespace, h.pod AS pod, h.uid AS uid,
+    h.container AS container, h.cpus AS cpus, f.free_cpus AS free_cpus,
     if(s.known, 'ends', 'unknown') AS verdict
 FROM held AS h
 INNER JOIN free AS f ON f.cluster = h.cluster AND f.node = h.node

@@ -457,9 +457,7 @@ FROM
     FROM
     (
         SELECT
-            e.cluster AS cluster,
-            e.node AS node,
-            e.reason AS reason,
+            e.cluster AS cluster, e.node AS node, e.reason AS reason,
             min(e.ts) AS first_at,
             sum(e.occurrences) AS times,
             max(e.occurrences_lower_bound) AS at_least,

@@ -18,11 +18,7 @@ WITH
         WHERE (cluster, node, signal, ts) IN (SELECT cluster, node, signal, toStartOfInterval(last_at, toIntervalMinute(5)) FROM last_signals)
     )
 SELECT
-    s.cluster AS cluster,
-    s.last_at AS ts,
-    s.node AS node,
-    s.signal AS signal,
-    s.available AS available,
+    s.cluster AS cluster, s.last_at AS ts, s.node AS node, s.signal AS signal, s.available AS available,
     s.capacity AS capacity,
     {without_threshold} AS reason,
     {unguarded_consequence} AS consequence

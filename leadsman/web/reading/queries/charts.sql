@@ -3,8 +3,7 @@ SELECT node, signal, groupArray(at) AS at, groupArray(lowest) AS lowest, groupAr
 FROM
 (
     SELECT
-        node,
-        signal,
+        node, signal,
         toUnixTimestamp(toStartOfInterval(ts, toIntervalSecond({step:UInt32}))) AS at,
         min(available) AS lowest,
         max(ifNull(hard_threshold, -1)) AS hard,

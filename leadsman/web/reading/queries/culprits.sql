@@ -3,9 +3,7 @@ SELECT node, kind, namespace, pod, owner_kind, owner, owner_known, bytes_per_sec
 FROM
 (
     SELECT
-        p.node AS node,
-        p.namespace AS namespace,
-        p.pod AS pod,
+        p.node AS node, p.namespace AS namespace, p.pod AS pod,
         tupleElement(b.owned, 1) AS owner_kind,
         if(owner_kind = 'Node', p.pod, tupleElement(b.owned, 2)) AS owner,
         b.uid != '' AS owner_known,
@@ -14,8 +12,7 @@ FROM
     FROM
     (
         SELECT
-            s.node AS node,
-            s.uid AS uid,
+            s.node AS node, s.uid AS uid,
             any(s.namespace) AS namespace,
             any(s.pod) AS pod,
             dateDiff('second', min(s.ts), max(s.ts)) AS seconds,

@@ -1,9 +1,6 @@
 -- Whose pods were evicted where, for what and how often, the most often first
 SELECT
-    e.cause AS cause,
-    e.resource AS resource,
-    e.node AS node,
-    e.namespace AS namespace,
+    e.cause AS cause, e.resource AS resource, e.node AS node, e.namespace AS namespace,
     if(o.owner.2 = '', ('Pod', e.pod), o.owner) AS owner,
     count() AS pods,
     min(e.ts) AS first_at,

@@ -3,8 +3,7 @@ SELECT n.*, r.wants[n.resource] AS deferred
 FROM
 (
     SELECT
-        node,
-        resource,
+        node, resource,
         argMaxMerge(capacity_last) AS capacity,
         argMaxMerge(allocatable_last) AS allocatable,
         argMaxMerge(requested_last) AS requested,

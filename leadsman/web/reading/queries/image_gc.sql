@@ -1,23 +1,8 @@
 -- Episodes of image GC trouble, the last first
 SELECT
-    e.node AS node,
-    e.ts AS ts,
-    e.last_at AS last_at,
-    verdict,
-    result,
-    reason,
-    usage_percent,
-    high_percent,
-    low_percent,
-    wanted_bytes,
-    freed_bytes,
-    occurrences,
-    occurrences_lower_bound,
-    explanation,
-    what,
-    settings_assumed,
-    updated_at,
-    s.sampled_at AS sampled_at,
+    e.node AS node, e.ts AS ts, e.last_at AS last_at, verdict, result, reason, usage_percent, high_percent,
+    low_percent, wanted_bytes, freed_bytes, occurrences, occurrences_lower_bound, explanation, what, settings_assumed,
+    updated_at, s.sampled_at AS sampled_at,
     -- The node is deleted, or another one has its name
     n.gone OR e.last_at < n.created_at - {registers} AS is_gone
 FROM image_gc_episodes AS e

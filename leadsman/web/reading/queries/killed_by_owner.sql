@@ -4,8 +4,7 @@ SELECT
     multiIf(cause = 'oom_kill', '', refused_by = 'node_pressure', pod_ends.resource, pod_ends.reason) AS reason,
     -- Errors that a kubelet did not expect have their own kinds: who refused the pod, and over what
     if(pod_ends.reason = 'UnexpectedAdmissionError', (toString(refused_by), toString(pod_ends.resource)), ('', '')) AS kind,
-    node,
-    namespace,
+    node, namespace,
     multiIf(owner_name = '', ('Pod', pod), owner_kind = 'Node', ('StaticPod', pod), (toString(owner_kind), owner_name)) AS owner,
     container,
     count() AS times,

@@ -1,14 +1,7 @@
 -- How the CPUs and the memory of every NUMA node of the cluster are allocated at the end, and when its node joined
 SELECT
-    a.node AS node,
-    a.numa_node AS numa_node,
-    a.latest.1 AS cpus,
-    a.latest.2 AS reserved,
-    a.latest.3 AS exclusive,
-    a.latest.4 AS free,
-    m.latest.1 AS memory_allocatable,
-    m.latest.2 AS memory_available,
-    n.created_at AS created_at
+    a.node AS node, a.numa_node AS numa_node, a.latest.1 AS cpus, a.latest.2 AS reserved, a.latest.3 AS exclusive,
+    a.latest.4 AS free, m.latest.1 AS memory_allocatable, m.latest.2 AS memory_available, n.created_at AS created_at
 FROM
 (
     SELECT node, numa_node, argMax(tuple(cpus, reserved_cpus, exclusive_cpus, free_cpus), ts) AS latest

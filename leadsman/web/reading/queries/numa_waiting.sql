@@ -3,8 +3,7 @@ SELECT namespace, latest.5 AS owner, toInt64(latest.3) AS cpus, count() AS pods,
 FROM
 (
     SELECT
-        namespace,
-        uid,
+        namespace, uid,
         argMax((change, node, exclusive_cpus, pod, owner_name),
             (ts, indexOf(['pending', 'bound', 'updated', 'finished', 'deleted'], change))) AS latest
     FROM pod_bindings

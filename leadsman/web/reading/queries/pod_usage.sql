@@ -3,8 +3,7 @@ SELECT node, uid, groupArray(minute) AS at, groupArray(memory) AS memory, groupA
 FROM
 (
     SELECT
-        node,
-        uid,
+        node, uid,
         toUnixTimestamp(toStartOfMinute(ts)) AS minute,
         toInt64(ifNull(max(memory_working_set_bytes), 0)) AS memory,
         toInt64(ifNull(max(ephemeral_used_bytes), 0)) AS disk,

@@ -1,7 +1,6 @@
 -- The pressure conditions of each node at the end, and how often each began
 SELECT
-    node,
-    condition,
+    node, condition,
     argMax(status, ts) AS under,
     max(ts) AS changed_at,
     argMax(updated_at, ts) AS seen_at,

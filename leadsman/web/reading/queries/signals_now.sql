@@ -1,7 +1,6 @@
 -- Each eviction signal of each node at its last sample
 SELECT
-    node,
-    signal,
+    node, signal,
     argMaxMerge(available_last) AS available,
     argMaxMerge(capacity_last) AS capacity,
     nullIf(argMaxMerge(hard_threshold_last), -1) AS hard,

@@ -1,6 +1,5 @@
 -- Pods that are still there ten minutes after their deletion was asked for, those for longest first
-SELECT
-    last.1 AS node, namespace, pod, last.2 AS since, last.3 = 'finished' AS is_over
+SELECT last.1 AS node, namespace, pod, last.2 AS since, last.3 = 'finished' AS is_over
 FROM
 (
     SELECT namespace, pod, uid, argMax((node, deletion_asked_at, change),
