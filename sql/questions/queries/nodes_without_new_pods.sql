@@ -7,13 +7,7 @@
 SELECT
     n.cluster AS cluster, n.node AS node, n.zone_key AS zone_key, n.created_at AS created_at,
     p.last_bound_at AS last_bound_at, others.nodes AS nodes_with_new_pods, others.pods AS new_pods
-FROM
-(
-    SELECT *
-    FROM nodes
-    ORDER BY ts DESC
-    LIMIT 1 BY cluster, node
-) AS n
+FROM (SELECT * FROM nodes ORDER BY ts DESC LIMIT 1 BY cluster, node) AS n
 INNER JOIN
 (
     SELECT

@@ -14,10 +14,7 @@
 -- column seconds_to_threshold: Seconds until the hard threshold of its file system, if only this grows and at this slope; null if it does not grow, no threshold is known, or that is further ahead than 72 times the observed time
 CREATE OR REPLACE VIEW disk_growth AS
 WITH
-    lasts AS
-    (
-        SELECT cluster, node, last_at FROM last_samples
-    ),
+    lasts AS (SELECT cluster, node, last_at FROM last_samples),
     recent AS
     (
         -- By pieces of five minutes, so that of the samples only these are read

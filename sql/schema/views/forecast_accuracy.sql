@@ -72,10 +72,7 @@ SELECT
         'open') AS outcome,
     if(outcome = 'open', NULL, if(m.is_met, p.earliest <= actual_seconds AND actual_seconds <= p.latest, p.latest * 0)) AS in_band,
     p.gc_first AS gc_first, p.acts_first AS acts_first
-FROM
-(
-    SELECT * FROM signals WHERE NOT met AND seconds IS NOT NULL
-) AS p
+FROM (SELECT * FROM signals WHERE NOT met AND seconds IS NOT NULL) AS p
 ASOF LEFT JOIN
 (
     SELECT cluster, ts, node, signal, threshold, 1 AS is_met FROM signals WHERE met

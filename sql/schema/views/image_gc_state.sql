@@ -22,11 +22,7 @@ WITH
             toUInt8(NOT k.seen OR k.intended_by != '') AS settings_assumed,
             if(capacity_bytes > 0, {image_gc_percent}, NULL) AS usage_percent,
             {image_gc_verdict} AS decision
-        FROM
-        (
-            SELECT cluster, ts, node, imagefs_capacity_bytes, imagefs_available_bytes
-            FROM node_samples FINAL
-        ) AS s
+        FROM (SELECT cluster, ts, node, imagefs_capacity_bytes, imagefs_available_bytes FROM node_samples FINAL) AS s
         ASOF LEFT JOIN
         (
             SELECT cluster, ts, node, image_gc_high_percent, image_gc_low_percent, image_maximum_gc_age_seconds, intended_by, 1 AS seen

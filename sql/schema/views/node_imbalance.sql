@@ -56,12 +56,7 @@ WITH
         )
         WHERE change IN ('bound', 'updated') AND owner_kind NOT IN {not_placed}
     ),
-    totals AS
-    (
-        SELECT cluster, count() AS pods
-        FROM pods
-        GROUP BY cluster
-    ),
+    totals AS (SELECT cluster, count() AS pods FROM pods GROUP BY cluster),
     ages AS
     (
         SELECT cluster, created_at, max(older) AS older

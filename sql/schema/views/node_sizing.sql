@@ -15,12 +15,7 @@
 CREATE OR REPLACE VIEW node_sizing AS
 WITH
     -- Each cluster's own, for one may have been recorded or cut off long before another
-    last_day AS
-    (
-        SELECT cluster, max(last_at) - toIntervalDay(1) AS since
-        FROM last_samples
-        GROUP BY cluster
-    ),
+    last_day AS (SELECT cluster, max(last_at) - toIntervalDay(1) AS since FROM last_samples GROUP BY cluster),
     -- Which five minutes that are: of a day a cluster, however long ago another one ended
     day_of AS
     (

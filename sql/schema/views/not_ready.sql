@@ -34,10 +34,7 @@ WITH
         )
         GROUP BY cluster, node, outage
     ),
-    begun AS
-    (
-        SELECT cluster, node, state, since, seen_at, until, message FROM outages WHERE out
-    ),
+    begun AS (SELECT cluster, node, state, since, seen_at, until, message FROM outages WHERE out),
     pressed AS
     (
         SELECT cluster, node, since, arraySort(groupArray(condition)) AS pressures

@@ -31,11 +31,7 @@ FROM
         maxIf(ts, waiting) AS waited_at,
         argMaxIf(reason, ts, waiting) AS reason,
         argMaxIf(waits_for, ts, waiting) AS waits_for
-    FROM
-    (
-        SELECT *, {is_waiting} AS waiting
-        FROM pod_bindings FINAL
-    )
+    FROM (SELECT *, {is_waiting} AS waiting FROM pod_bindings FINAL)
     GROUP BY cluster, namespace, pod, uid
     HAVING countIf(waiting) > 0
 ) AS b

@@ -29,12 +29,7 @@ WITH
             AND (p.cluster, uid) NOT IN (SELECT cluster, uid FROM pod_bindings WHERE JSONExtractString(constraints, 'scheduler') != '')
         GROUP BY p.cluster, namespace, pod, uid
     ),
-    signs AS
-    (
-        SELECT cluster, max(ts) AS seen_at
-        FROM node_fit_latest
-        GROUP BY cluster
-    )
+    signs AS (SELECT cluster, max(ts) AS seen_at FROM node_fit_latest GROUP BY cluster)
 SELECT
     f.cluster AS cluster, f.namespace AS namespace, f.pod AS pod, f.uid AS uid,
     arraySort(f.nodes) AS nodes,

@@ -19,12 +19,7 @@ WITH
         WHERE NOT kubelet_restart OR lasted_seconds IS NOT NULL
         WINDOW w AS (PARTITION BY cluster, node, condition ORDER BY ts ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)
     ),
-    last_samples AS
-    (
-        SELECT cluster, node, max(last_at) AS ts
-        FROM node_samples_5m
-        GROUP BY cluster, node
-    ),
+    last_samples AS (SELECT cluster, node, max(last_at) AS ts FROM node_samples_5m GROUP BY cluster, node),
     hours AS
     (
         SELECT

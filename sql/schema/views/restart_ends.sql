@@ -34,13 +34,7 @@ WITH
         ORDER BY ts DESC
         LIMIT 1 BY cluster, node
     ),
-    living AS
-    (
-        SELECT cluster, node, deleted
-        FROM nodes FINAL
-        ORDER BY ts DESC
-        LIMIT 1 BY cluster, node
-    )
+    living AS (SELECT cluster, node, deleted FROM nodes FINAL ORDER BY ts DESC LIMIT 1 BY cluster, node)
 SELECT
     h.cluster AS cluster, h.node AS node, h.namespace AS namespace, h.pod AS pod, h.uid AS uid,
     h.container AS container, h.cpus AS cpus, f.free_cpus AS free_cpus,

@@ -30,9 +30,5 @@ SELECT
     if(isNaN(finalizeAggregation(seconds_to_hard_earliest_last)), NULL, finalizeAggregation(seconds_to_hard_earliest_last)) AS seconds_to_hard_earliest,
     if(isNaN(finalizeAggregation(seconds_to_hard_latest_last)), NULL, finalizeAggregation(seconds_to_hard_latest_last)) AS seconds_to_hard_latest,
     finalizeAggregation(acts_first_last) AS acts_first
-FROM
-(
-    SELECT * EXCEPT (capacity, hard_threshold, soft_threshold)
-    FROM eviction_signals_5m FINAL
-)
+FROM (SELECT * EXCEPT (capacity, hard_threshold, soft_threshold) FROM eviction_signals_5m FINAL)
 COMMENT 'The roll-up of an eviction signal, a row for each five minutes: kept longer than its samples'

@@ -437,12 +437,7 @@ FROM
             (
                 -- Few, so that pod_waits has few to sum up
                 SELECT cluster, uid
-                FROM
-                (
-                    SELECT cluster, uid, ts, {is_waiting} AS waiting
-                    FROM pod_bindings
-                    SETTINGS final = 0
-                )
+                FROM (SELECT cluster, uid, ts, {is_waiting} AS waiting FROM pod_bindings SETTINGS final = 0)
                 GROUP BY cluster, uid
                 HAVING maxIf(ts, waiting) > maxIf(ts, NOT waiting)
             )

@@ -9,12 +9,7 @@ WHERE cluster = {cluster:String} AND since < {until:DateTime64(6)} AND (until IS
     (
         -- Few, so that the view has few to sum up
         SELECT uid
-        FROM
-        (
-            SELECT uid, ts, {is_waiting} AS waiting
-            FROM pod_bindings
-            WHERE cluster = {cluster:String}
-        )
+        FROM (SELECT uid, ts, {is_waiting} AS waiting FROM pod_bindings WHERE cluster = {cluster:String})
         GROUP BY uid
         HAVING argMax(waiting, (ts, NOT waiting)) OR maxIf(ts, NOT waiting) >= {until:DateTime64(6)}
     )
