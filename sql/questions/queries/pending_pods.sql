@@ -36,8 +36,7 @@ FROM
         FROM pod_bindings
         GROUP BY cluster, namespace, pod, uid
     ) AS b ON f.cluster = b.cluster AND f.namespace = b.namespace AND f.pod = b.pod AND f.uid = b.uid
-    WHERE b.change IN ('pending', '')
-        AND ({cluster:String} = '' OR f.cluster = {cluster:String})
+    WHERE b.change IN ('pending', '') AND ({cluster:String} = '' OR f.cluster = {cluster:String})
     UNION ALL
     SELECT
         e.cluster AS cluster, e.namespace AS namespace, e.object_name AS pod, e.said_at AS said_at,

@@ -14,8 +14,7 @@ WITH changes AS
         row_number() OVER each AS place,
         leadInFrame(toNullable(ts)) OVER (each ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS next_at
     FROM pressure_changes
-    WHERE NOT kubelet_restart
-        AND {asked cluster, node}
+    WHERE NOT kubelet_restart AND {asked cluster, node}
     WINDOW each AS (PARTITION BY cluster, node, condition ORDER BY ts)
 ),
 episodes AS
