@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from operator import itemgetter
 from typing import Final, NamedTuple, TypeAlias
 
 from ingest.model.cpuset import InvalidCpuSet, parse_cpuset
@@ -22,6 +23,8 @@ COLOURS: Final = 8
 MOST_CELLS: Final = 1024
 """A NUMA node of more CPUs is drawn as numbers only."""
 _LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_HELD: Final = itemgetter("namespace", "pod", "container", "cpus", "cpuset")
+_COUNTS: Final = itemgetter("cpus", "reserved_cpus", "exclusive_cpus", "free_cpus", "free_cores")
 
 
 class Holder(NamedTuple):
@@ -85,17 +88,8 @@ def numa_map(allocations: Sequence[RowDict], pods: Sequence[RowDict]) -> NumaMap
 
 
 def _holder(place: int, row: RowDict) -> Holder:
-    return Holder(
-        mark(place),
-        place % COLOURS,
-        row["namespace"],
-        row["pod"],
-        row["container"],
-        row["cpus"],
-        row["cpuset"],
-        tuple(row["numa_nodes"]),
-        spans=len(row["numa_nodes"]) > 1,
-    )
+    numa_nodes = tuple(row["numa_nodes"])
+    return Holder(mark(place), place % COLOURS, *_HELD(row), numa_nodes, spans=len(numa_nodes) > 1)
 
 
 def mark(place: int) -> str:
@@ -118,15 +112,7 @@ def _numa_node(row: RowDict, by_cpu: Mapping[int, Holder]) -> NumaNode:
             cells[cpu] = Cell(cpu, FREE, None)
         else:
             cells[cpu] = Cell(cpu, UNKNOWN if missing else RESERVED, None)
-    return NumaNode(
-        row["numa_node"],
-        _cores(cells, row["core_cpusets"]),
-        row["cpus"],
-        row["reserved_cpus"],
-        row["exclusive_cpus"],
-        row["free_cpus"],
-        row["free_cores"],
-    )
+    return NumaNode(row["numa_node"], _cores(cells, row["core_cpusets"]), *_COUNTS(row))
 
 
 def _cores(cells: Mapping[int, Cell], core_cpusets: Sequence[str]) -> tuple[tuple[Cell, ...], ...]:

@@ -1,6 +1,7 @@
 """The order in which the kubelet would evict a node's pods, and why (rules: eviction-order)."""
 
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 from ingest.model.samples import USAGES, NodeSample
@@ -21,6 +22,8 @@ _SAMPLE: Final = (
     "containerfs_capacity_bytes",
     "containerfs_inodes",
 )
+
+_RANKED: Final = itemgetter("namespace", "pod", "uid", "priority", "memory_request_bytes", "ephemeral_request_bytes")
 
 
 class Place(NamedTuple):
@@ -77,16 +80,7 @@ def orders(
 
 
 def ranked_pod(row: RowDict) -> RankedPod:
-    pod = RankedPod(
-        row["namespace"],
-        row["pod"],
-        row["uid"],
-        row["priority"],
-        row["memory_request_bytes"],
-        row["ephemeral_request_bytes"],
-        has_stats=bool(row["has_stats"]),
-        critical=bool(row["critical"]),
-    )
+    pod = RankedPod(*_RANKED(row), has_stats=bool(row["has_stats"]), critical=bool(row["critical"]))
     return pod._replace(**{name: row[name] for name in USAGES}) if pod.has_stats else pod
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
+from operator import itemgetter
 from typing import Final, NamedTuple, TypeAlias
 
 from leadsman.web.reading.alerts import Alert
@@ -91,6 +92,9 @@ class Filter(NamedTuple):
         return self.on in {"", each.node} and (not self.namespace or self.namespace in each.namespaces)
 
 
+_MOMENT: Final = itemgetter("ts", "ts", "node", "kind", "what", "about")
+
+
 class Happened(NamedTuple):
     """Happenings of one range. Unless `whole`, these are the last ones, with the shape of all."""
 
@@ -134,16 +138,7 @@ def read_timeline(
             else rows
         )
     moments = [
-        Happening(
-            row["ts"],
-            row["ts"],
-            row["node"],
-            row["kind"],
-            row["what"],
-            row["about"],
-            namespaces=tuple(row["namespaces"]),
-            pod=row["pod"],
-        )
+        Happening(*_MOMENT(row), namespaces=tuple(row["namespaces"]), pod=row["pod"])
         for row in rows
         if row["about"] not in _LASTING.get(row["kind"], ())
     ]
