@@ -160,9 +160,7 @@ class Overview(NamedTuple):
 
 def read_spans(db: Database) -> list[Span]:
     """Every cluster, the latest first; none in an empty database, or in one without tables."""
-    if not db.has("schema_migrations"):
-        return []
-    return [Span(**row) for row in rows(db, "clusters", {})]
+    return [Span(**row) for row in rows(db, "clusters", {})] if db.has("schema_migrations") else []
 
 
 def read_overview(db: Database, scope: Scope, spans: Iterable[Span], node: str = "") -> Overview:
