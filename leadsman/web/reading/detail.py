@@ -261,13 +261,9 @@ def usages(row: RowDict, node: NodeLine) -> list[Usage]:
     made = [
         _usage(row, "cpu", "CPU used", lambda value: resource(round(value / 1e6), "cpu"), of_cpu),
         _usage(row, "memory", "Memory used (working set)", size, of_memory),
-        *(_usage(row, key, name, _stalled, " of the time") for key, name in _STALLS),
+        *(_usage(row, key, name, lambda percent: f"{percent:.0f} %", " of the time") for key, name in _STALLS),
     ]
     return [each for each in made if each is not None]
-
-
-def _stalled(percent: float) -> str:
-    return f"{percent:.0f} %"
 
 
 def _usage(row: RowDict, key: str, name: str, words: Callable[[float], str], unit: str) -> Usage | None:
