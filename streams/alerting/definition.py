@@ -30,8 +30,6 @@ Input: TypeAlias = Literal[
 
 
 class Need(NamedTuple):
-    """An input that an alert's condition rests on."""
-
     input: Input
     without_it: str
     """The consequence where it is missing, as a person reads it."""
@@ -88,8 +86,6 @@ Change: TypeAlias = Holds | Ends | Happened | Gathers | Recovered
 
 
 class Now(NamedTuple):
-    """The context of a condition, besides the rows."""
-
     at: datetime
     """The log's event time."""
     active: Mapping[str, ActiveAlert]
@@ -98,7 +94,6 @@ class Now(NamedTuple):
     """Active alerts of `depends_on` by name, if enough to fire on this log, as the `key_of` their labels."""
 
     def of(self, labels: Mapping[str, str]) -> ActiveAlert | None:
-        """Its own active alert with these labels."""
         return self.active.get(key_of(labels))
 
     def is_old(self, happened_at: datetime, settings: RuleSettings) -> bool:

@@ -16,7 +16,6 @@ OF_NOTHING: Final = frozenset({"evidence", "node_seen", "pace", "unknown"})
 _STORY: Final = "FROM story\n"
 
 RowDict: TypeAlias = dict[str, Any]
-"""A row by column name."""
 
 
 @cache

@@ -88,7 +88,6 @@ class Filter(NamedTuple):
         return cls(*(values[name] for name in cls._fields))
 
     def fits(self, each: Happening) -> bool:
-        """Tell whether the filter's node and namespace match."""
         return self.on in {"", each.node} and (not self.namespace or self.namespace in each.namespaces)
 
 

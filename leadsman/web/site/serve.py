@@ -95,7 +95,6 @@ class Site:
         """Connections on which an answer is under way."""
 
     def application(self) -> web.Application:
-        """All routes behind the token and the refusals."""
         app = web.Application(middlewares=[self._noted, self._guarded, self._failed], client_max_size=1024)
         app.add_routes(telemetry.routes("page"))
         app.router.add_get(HOME, partial(self._page, partial(overview_of, now=self._now)))
@@ -329,5 +328,4 @@ async def listening(
 
 
 def address(host: str, port: int) -> str:
-    """Format an address for a browser."""
     return f"http://{f'[{host}]' if ':' in host else host}:{port}/"

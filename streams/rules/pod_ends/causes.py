@@ -114,8 +114,6 @@ class End(NamedTuple):
 
 
 class ContainerEnd(NamedTuple):
-    """An attempt of a container that has ended."""
-
     container: str
     attempt: int
     """Number of restarts before this end."""

@@ -39,7 +39,6 @@ class NodeTree(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Return the number of nodes in the tree."""
         return sum(len(zone.nodes) for zone in self.zones)
 
 
