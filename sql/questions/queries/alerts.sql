@@ -8,12 +8,9 @@ SELECT
 FROM
 (
     SELECT
-        cluster, fingerprint, starts_at,
-        max(ends_at) AS ends_at,
+        cluster, fingerprint, starts_at, max(ends_at) AS ends_at,
         multiIf(ends_at IS NULL, 'firing', argMax(reason, updated_at) = 'unknown', 'unknown', 'resolved') AS status,
-        any(severity) AS severity,
-        any(alertname) AS alertname,
-        any(node) AS node,
+        any(severity) AS severity, any(alertname) AS alertname, any(node) AS node,
         argMax(annotations, updated_at) AS annotations
     FROM alerts FINAL
     GROUP BY cluster, fingerprint, starts_at

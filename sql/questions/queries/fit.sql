@@ -19,8 +19,7 @@ FROM node_fit_latest AS f
 LEFT JOIN
 (
     SELECT
-        cluster, node,
-        count() AS pods,
+        cluster, node, count() AS pods,
         toNullable(toInt64(sum(coalesce(cpu_quota_microseconds, 0)) / 100)) AS cpu,
         toNullable(toInt64(sum(coalesce(memory_limit_bytes, 0)))) AS memory,
         countIf(cpu_quota_microseconds IS NULL) AS without_cpu,

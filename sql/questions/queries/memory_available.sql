@@ -21,8 +21,7 @@ SELECT
     m.cached_bytes + m.buffers_bytes + m.swap_cached_bytes AS file_bytes,
     m.anonymous_bytes AS anonymous_bytes, m.inactive_file_bytes AS inactive_file_bytes,
     m.active_file_bytes AS active_file_bytes, m.reclaimable_slab_bytes AS reclaimable_slab_bytes,
-    {uncounted_memory} AS uncounted_bytes,
-    {held_back_memory} AS held_back_bytes,
+    {uncounted_memory} AS uncounted_bytes, {held_back_memory} AS held_back_bytes,
     memory_available_bytes - free_bytes - inactive_file_bytes - uncounted_bytes AS changed_bytes,
     {memory_difference} AS why
 FROM seen AS m

@@ -42,15 +42,13 @@ FROM
         e.cluster AS cluster, e.namespace AS namespace, e.object_name AS pod, e.said_at AS said_at,
         NULL AS nodes_total, NULL AS nodes_known,
         CAST(map(), 'Map(String, Int64)') AS reasons,
-        '' AS prefilter, '' AS post_filter, '' AS preemption, '' AS pinned_node,
-        'event' AS text_source,
+        '' AS prefilter, '' AS post_filter, '' AS preemption, '' AS pinned_node, 'event' AS text_source,
         e.said AS said, e.object_uid AS uid
     FROM
     (
         -- What has no "0/N nodes": errors of plugins, and the words of other schedulers
         SELECT
-            cluster, namespace, object_name, object_uid,
-            max(ts) AS said_at,
+            cluster, namespace, object_name, object_uid, max(ts) AS said_at,
             argMaxIf(message, (ts, message), component NOT IN (SELECT component FROM autoscalers)) AS said
         FROM node_events
         WHERE reason = 'FailedScheduling' AND object_kind = 'Pod'

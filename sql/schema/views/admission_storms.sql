@@ -35,9 +35,7 @@ WITH
         GROUP BY cluster, uid
     )
 SELECT
-    n.cluster AS cluster, n.node AS node, n.resource AS condition,
-    min(n.ts) AS started_at,
-    max(n.ts) AS ended_at,
+    n.cluster AS cluster, n.node AS node, n.resource AS condition, min(n.ts) AS started_at, max(n.ts) AS ended_at,
     count() AS pods,
     arraySort(groupUniqArray(n.namespace)) AS namespaces,
     arraySort(groupUniqArrayIf(o.owner, o.owner != '')) AS owners

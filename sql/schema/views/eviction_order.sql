@@ -11,10 +11,7 @@ CREATE OR REPLACE VIEW eviction_order AS
 WITH
     sampled AS
     (
-        SELECT
-            s.cluster AS cluster, s.node AS node, s.ts AS ts,
-            {layout} AS layout,
-            {observed_signals} AS signals
+        SELECT s.cluster AS cluster, s.node AS node, s.ts AS ts, {layout} AS layout, {observed_signals} AS signals
         FROM node_samples AS s FINAL
         WHERE (s.cluster, s.node, s.ts) IN (SELECT cluster, node, last_at FROM last_samples)
     ),
@@ -29,8 +26,7 @@ WITH
     living AS
     (
         SELECT
-            b.cluster AS cluster, b.namespace AS namespace, b.pod AS pod, b.uid AS uid,
-            min(b.ts) AS known_at,
+            b.cluster AS cluster, b.namespace AS namespace, b.pod AS pod, b.uid AS uid, min(b.ts) AS known_at,
             argMax((b.node, b.priority, b.critical, b.eviction_memory_request_bytes, b.eviction_ephemeral_request_bytes, b.local_volumes, b.change),
                 (b.ts, indexOf(['pending', 'bound', 'updated', 'finished', 'deleted'], b.change))) AS latest
         FROM pod_bindings AS b FINAL
@@ -54,9 +50,7 @@ WITH
                 arrayFilter(volume -> has(l.latest.6, splitByChar(':', volume)[1]), splitByChar(',', p.volumes))) AS local_volumes,
             arraySum(arrayMap(volume -> toInt64OrZero(volume[2]), local_volumes)) AS volumes_used_bytes,
             arraySum(arrayMap(volume -> toInt64OrZero(volume[3]), local_volumes)) AS volumes_inodes_used,
-            {eviction_usage} AS used,
-            {eviction_request} AS request,
-            {eviction_discount} AS discount,
+            {eviction_usage} AS used, {eviction_request} AS request, {eviction_discount} AS discount,
             signal = 'pid.available' AS is_pid,
             v.minor IS NULL OR v.minor >= {processes_count_since} AS counts_processes
         FROM sampled AS s

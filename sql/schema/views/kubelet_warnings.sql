@@ -15,8 +15,7 @@ FROM
     UNION ALL
     SELECT
         cluster, ts, node, 'unguarded_signal' AS rule, signal AS subject,
-        {unguarded} AS problem,
-        {guard} AS advice
+        {unguarded} AS problem, {guard} AS advice
     FROM unguarded_signals
 )
 WHERE (cluster, node) NOT IN (SELECT cluster, node FROM nodes GROUP BY cluster, node HAVING argMax(deleted, ts))

@@ -86,8 +86,7 @@ SELECT
     nullIf(a.last_at, toDateTime64(0, 6, 'UTC')) AS last_sample_at,
     dateDiff('second', last_sample_at, b.since) AS silent_seconds,
     l.age_seconds AS lease_age_seconds, p.pressures AS pressures, e.evictions AS evictions,
-    s.memory_full_percent AS memory_full_percent, s.io_full_percent AS io_full_percent,
-    {before_not_ready} AS before
+    s.memory_full_percent AS memory_full_percent, s.io_full_percent AS io_full_percent, {before_not_ready} AS before
 FROM begun AS b
 LEFT JOIN pressed AS p ON p.cluster = b.cluster AND p.node = b.node AND p.since = b.since
 LEFT JOIN evicted AS e ON e.cluster = b.cluster AND e.node = b.node AND e.since = b.since

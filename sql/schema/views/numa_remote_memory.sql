@@ -8,9 +8,7 @@ WITH
     held AS
     (
         SELECT
-            cluster, node, uid,
-            any(namespace) AS namespace,
-            any(pod) AS pod,
+            cluster, node, uid, any(namespace) AS namespace, any(pod) AS pod,
             groupUniqArrayArray(numa_nodes) AS cpu_numa_nodes,
             min(notEmpty(numa_nodes)) AS known
         FROM

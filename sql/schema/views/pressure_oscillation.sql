@@ -35,10 +35,8 @@ WITH
         LEFT JOIN last_samples AS l ON l.cluster = c.cluster AND l.node = c.node
     )
 SELECT
-    h.cluster AS cluster, h.hour_began AS ts, h.node AS node, h.condition AS condition,
-    sum(h.changes) AS changes,
-    sum(h.pressure_seconds) AS pressure_seconds,
-    max(h.relief_seconds) AS longest_relief_seconds,
+    h.cluster AS cluster, h.hour_began AS ts, h.node AS node, h.condition AS condition, sum(h.changes) AS changes,
+    sum(h.pressure_seconds) AS pressure_seconds, max(h.relief_seconds) AS longest_relief_seconds,
     any(if(k.seen, k.eviction_pressure_transition_seconds, 300)) AS transition_seconds,
     longest_relief_seconds + transition_seconds AS joining_transition_seconds,
     toUInt8(NOT any(k.seen)) AS settings_assumed

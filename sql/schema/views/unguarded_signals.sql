@@ -19,9 +19,7 @@ WITH
     )
 SELECT
     s.cluster AS cluster, s.last_at AS ts, s.node AS node, s.signal AS signal, s.available AS available,
-    s.capacity AS capacity,
-    {without_threshold} AS reason,
-    {unguarded_consequence} AS consequence
+    s.capacity AS capacity, {without_threshold} AS reason, {unguarded_consequence} AS consequence
 FROM latest AS s
 WHERE s.hard_threshold IS NULL AND s.soft_threshold IS NULL
     AND has({settable_signals}, s.signal)

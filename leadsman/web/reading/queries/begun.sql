@@ -6,8 +6,7 @@ FROM
     FROM
     (
         SELECT
-            node, signal AS what,
-            min(ts) AS first_at,
+            node, signal AS what, min(ts) AS first_at,
             [
                 ('hard', maxIf(ts, NOT hard_met)),
                 ('soft', maxIf(ts, NOT soft_met)),

@@ -12,9 +12,7 @@ FROM
     FROM
     (
         SELECT
-            s.node AS node, s.uid AS uid,
-            any(s.namespace) AS namespace,
-            any(s.pod) AS pod,
+            s.node AS node, s.uid AS uid, any(s.namespace) AS namespace, any(s.pod) AS pod,
             dateDiff('second', min(s.ts), max(s.ts)) AS seconds,
             argMax(s.memory, s.ts) - argMin(s.memory, s.ts) AS memory,
             argMax(s.disk, s.ts) - argMin(s.disk, s.ts) AS disk
