@@ -25,7 +25,6 @@ from leadsman.web.site.access import Guesses, is_loopback, is_own_name, is_own_r
 from leadsman.web.site.answers import CSV, note, sent, with_headers
 from leadsman.web.site.asking import Question, csv_of, page_of
 from leadsman.web.site.live import MOST_ID, Pulse, read_marks
-from leadsman.web.site.mistyped import meant
 from leadsman.web.site.pages import (
     LONGEST,
     NoSuchNode,
@@ -35,6 +34,7 @@ from leadsman.web.site.pages import (
     Request,
     empty_page,
     find_of,
+    meant,
     node_of,
     numa_of,
     overview_of,
