@@ -5,8 +5,7 @@
 SELECT
     cluster, starts_at, ends_at, status, severity, alertname, node,
     annotations['summary'] AS summary
-FROM
-(
+FROM (
     SELECT
         cluster, fingerprint, starts_at, max(ends_at) AS ends_at,
         multiIf(ends_at IS NULL, 'firing', argMax(reason, updated_at) = 'unknown', 'unknown', 'resolved') AS status,

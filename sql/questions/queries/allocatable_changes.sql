@@ -10,8 +10,7 @@ SELECT
     mapFilter((resource, amount) -> amount != now[resource], now_before) AS allocatable_before,
     mapFilter((resource, amount) -> amount != has_before[resource], has) AS capacity,
     mapFilter((resource, amount) -> amount != has[resource], has_before) AS capacity_before
-FROM
-(
+FROM (
     SELECT
         cluster, ts, node,
         mapSort(n.allocatable) AS now,

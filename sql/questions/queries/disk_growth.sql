@@ -14,8 +14,7 @@ SELECT
     round(seconds_to_limit) AS seconds_to_limit,
     round(seconds_to_threshold) AS seconds_to_threshold,
     nodefs_used_bytes, pods_used_bytes, pods_ratio
-FROM
-(
+FROM (
     SELECT
         cluster, node, kind, namespace, pod, volume,
         toNullable(used_bytes) AS used_bytes,
@@ -39,8 +38,7 @@ FROM
         n.nodefs_used_bytes, p.bytes,
         round(p.bytes / nullIf(n.nodefs_used_bytes, 0), 4)
     FROM node_samples AS n
-    LEFT JOIN
-    (
+    LEFT JOIN (
         SELECT cluster, node, ts, sum(rootfs_used_bytes + logs_used_bytes + volumes_used_bytes) AS bytes
         FROM pod_samples
         WHERE (cluster, node, ts) IN (SELECT cluster, node, last_at FROM last_samples)

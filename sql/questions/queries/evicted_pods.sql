@@ -14,8 +14,7 @@ SELECT
     remark, evidence, a.rank_when_evicted AS rank_when_evicted, a.tied_pods AS tied_pods, a.was_next AS was_next,
     a.could_be_next AS could_be_next, a.seconds_before AS seconds_before
 FROM pod_evictions
-LEFT JOIN
-(
+LEFT JOIN (
     SELECT cluster, node, uid, ts, toNullable(rank_when_evicted) AS rank_when_evicted, tied_pods, was_next, could_be_next, toNullable(seconds_before) AS seconds_before
     FROM rank_accuracy
 ) AS a USING (cluster, node, uid, ts)

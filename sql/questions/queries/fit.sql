@@ -16,8 +16,7 @@ SELECT
     if(limits IS NULL, NULL, if(resource = 'cpu', g.without_cpu, g.without_memory)) AS pods_without_limit,
     f.pods AS pods
 FROM node_fit_latest AS f
-LEFT JOIN
-(
+LEFT JOIN (
     SELECT
         cluster, node, count() AS pods,
         toNullable(toInt64(sum(coalesce(cpu_quota_microseconds, 0)) / 100)) AS cpu,

@@ -27,20 +27,17 @@ SELECT
         if(length(p.held) > 20, [concat(toString(length(p.held) - 20), ' more')], []),
         if(p.unnamed > 0, ['unknown'], [])), ', '), NULL) AS held_images,
     g.explanation AS explanation
-FROM
-(
+FROM (
     SELECT * EXCEPT (high_percent, low_percent), toNullable(high_percent) AS high_percent, toNullable(low_percent) AS low_percent
     FROM image_gc_state
     WHERE (cluster, node, ts) IN (SELECT cluster, node, last_at FROM last_samples)
 ) AS s
-FULL OUTER JOIN
-(
+FULL OUTER JOIN (
     SELECT *, toNullable(ts) AS began_at, toNullable(last_at) AS seen_at
     FROM image_gc_episodes
     WHERE {episodes:UInt8} = 1 OR (verdict != 'benign_startup'
         -- Those of an earlier node of that name are over
-        AND (cluster, node, last_at) NOT IN
-        (
+        AND (cluster, node, last_at) NOT IN (
             SELECT e.cluster, e.node, e.last_at
             FROM image_gc_episodes AS e
             INNER JOIN {nodes_made} AS n USING (cluster, node)
@@ -49,22 +46,18 @@ FULL OUTER JOIN
     ORDER BY last_at DESC, updated_at DESC, verdict = 'recovered' DESC, ts DESC
     LIMIT 1 BY cluster, node, if({episodes:UInt8} = 1, (ts, reason, verdict), (toDateTime64(0, 6, 'UTC'), '', ''))
 ) AS g USING (cluster, node)
-LEFT JOIN
-(
+LEFT JOIN (
     SELECT
         l.cluster AS cluster, l.node AS node, count() AS pods, countIf(l.is_over) AS ended,
         countIf(l.is_over AND empty(e.images)) AS unnamed,
         arraySort(groupUniqArrayArrayIf(e.images, l.is_over)) AS held
-    FROM
-    (
+    FROM (
         SELECT cluster, node, uid, change = 'finished' AND reason IN ('', 'DeadlineExceeded') AS is_over
         FROM (SELECT cluster, node, uid, change, reason FROM pod_bindings WHERE node != '' ORDER BY ts DESC, change = 'deleted' DESC LIMIT 1 BY cluster, node, uid)
     ) AS l
-    LEFT JOIN
-    (
+    LEFT JOIN (
         SELECT cluster, node, object_uid AS uid, groupUniqArray(image) AS images
-        FROM
-        (
+        FROM (
             SELECT cluster, node, object_uid, extract(message, '(?:Container image|Successfully pulled image) "([^"]+)"') AS image
             FROM node_events
             WHERE reason = 'Pulled' AND component = 'kubelet' AND object_kind = 'Pod' AND node != ''

@@ -5,8 +5,7 @@
 -- param cluster, node
 WITH
     seen AS (SELECT * FROM machine_memory WHERE {asked node, cluster} ORDER BY ts DESC LIMIT 1 BY cluster, node),
-    near AS
-    (
+    near AS (
         SELECT cluster, node, argMin((s.memory_available_bytes, s.memory_usage_bytes), abs(dateDiff('millisecond', s.ts, m.ts))) AS kubelet
         FROM node_samples AS s
         INNER JOIN seen AS m USING (cluster, node)

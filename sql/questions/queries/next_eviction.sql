@@ -8,8 +8,7 @@
 -- param signal String '': a signal such as memory.available, or all; empty is the nearest of each node
 -- param depth UInt32 1: number of pods of each order to show; 0 is all
 WITH
-    nearest AS
-    (
+    nearest AS (
         -- From the roll-ups, whose last pieces lie together: of the samples, each series would be read
         SELECT
             *,
@@ -28,21 +27,18 @@ WITH
             AND {asked cluster, node}
     ),
     chosen AS (SELECT * FROM nearest WHERE if({signal:String} = '', place = 1, {signal:String} IN ('all', signal))),
-    of_samples AS
-    (
+    of_samples AS (
         SELECT cluster, node, signal, ts, soft_grace_seconds, soft_met_since, minimum_reclaim
         FROM eviction_signals
         WHERE ts IN (SELECT last_at FROM last_signals) AND (cluster, node, signal, ts) IN (SELECT cluster, node, signal, last_at FROM chosen)
     ),
     lasts AS (SELECT cluster, node, last_at AS last FROM last_samples),
-    grown AS
-    (
+    grown AS (
         SELECT
             cluster, node, uid,
             dateDiff('second', min(ts), max(ts)) AS seconds,
             (argMax(used, ts), argMin(used, ts)) AS ends
-        FROM
-        (
+        FROM (
             SELECT
                 cluster, node, uid, ts,
                 (

@@ -13,8 +13,7 @@ SELECT
     toUInt32(count()) AS numa_nodes,
     toUInt32(countIf(length(cells) > 1)) AS in_groups,
     min(ts) AS ts
-FROM
-(
+FROM (
     SELECT *
     FROM numa_resources
     ORDER BY available IS NOT NULL DESC, ts DESC

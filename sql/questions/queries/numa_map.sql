@@ -28,24 +28,21 @@ SELECT
     if(a.fidelity != '', a.fidelity, n.fidelity) AS fidelity,
     a.assumed AS assumed, n.explanation AS explanation,
     coalesce(a.seen_at, n.seen_at) AS ts
-FROM
-(
+FROM (
     SELECT cluster, node, toNullable(numa_node) AS numa_node, cpus, reserved_cpus, exclusive_cpus, free_cpus, cores, free_cores, source, fidelity, assumed, toNullable(ts) AS seen_at
     FROM numa_allocations
     WHERE {by:String} = ''
     ORDER BY cluster, node, numa_node, ts DESC
     LIMIT 1 BY cluster, node, numa_node
 ) AS a
-FULL OUTER JOIN
-(
+FULL OUTER JOIN (
     SELECT *, toNullable(ts) AS seen_at
     FROM numa_skew
     WHERE {by:String} = 'node' OR scope = 'node'
     ORDER BY ts DESC, fidelity != 'none' DESC
     LIMIT 1 BY cluster, scope, node
 ) AS n USING (cluster, node)
-LEFT JOIN
-(
+LEFT JOIN (
     SELECT cluster, node, argMax(cpu_manager_policy, ts) AS policy
     FROM kubelet_settings
     GROUP BY cluster, node

@@ -14,12 +14,10 @@ SELECT
     m.far_bytes AS far_bytes, p.source AS source, p.fidelity AS fidelity,
     greatest(a.ts, p.ts) AS ts,
     a.explanation AS explanation
-FROM
-(
+FROM (
     SELECT * FROM (SELECT * FROM numa_pods ORDER BY ts DESC LIMIT 1 BY cluster, node, namespace, pod, uid, container) WHERE cpus > 0
 ) AS p
-FULL OUTER JOIN
-(
+FULL OUTER JOIN (
     SELECT * FROM (SELECT * FROM numa_alignment ORDER BY ts DESC LIMIT 1 BY cluster, node, namespace, pod, container) WHERE explanation != 'gone'
 ) AS a USING (cluster, node, namespace, pod, container)
 LEFT JOIN numa_remote_memory AS m USING (cluster, node, namespace, pod)

@@ -7,8 +7,7 @@
 -- param cluster, node
 -- param since DateTime64(6) 1970-01-01T00:00:00Z: only pressure that had not ended before
 -- param until DateTime64(6) 2262-01-01T00:00:00Z: only pressure that began before
-WITH changes AS
-(
+WITH changes AS (
     SELECT
         cluster, node, condition, ts, status, evidence, lasted_seconds,
         row_number() OVER each AS place,
@@ -17,8 +16,7 @@ WITH changes AS
     WHERE NOT kubelet_restart AND {asked cluster, node}
     WINDOW each AS (PARTITION BY cluster, node, condition ORDER BY ts)
 ),
-episodes AS
-(
+episodes AS (
     SELECT
         c.cluster AS cluster, c.node AS node, c.condition AS condition,
         if(c.status, c.ts, c.ts - toIntervalMicrosecond(round(c.lasted_seconds * 1e6))) AS began_at,
@@ -26,11 +24,9 @@ episodes AS
         dateDiff('microsecond', began_at, coalesce(ended_at, greatest(k.last, began_at))) / 1e6 AS lasted_seconds,
         c.evidence AS evidence
     FROM changes AS c
-    LEFT JOIN
-    (
+    LEFT JOIN (
         SELECT cluster, max(seen_at) AS last
-        FROM
-        (
+        FROM (
             SELECT cluster, max(last_at) AS seen_at FROM node_samples_5m GROUP BY cluster
             UNION ALL SELECT cluster, max(ts) FROM nodes GROUP BY cluster
             UNION ALL SELECT cluster, max(observed_at) FROM node_events GROUP BY cluster
@@ -41,8 +37,7 @@ episodes AS
         AND began_at < {until:DateTime64(6)} AND coalesce(ended_at, {since:DateTime64(6)}) >= {since:DateTime64(6)}
 ),
 -- A minute before, since the summary that the kubelet found low is one of its own; but not in the episode before
-bounded AS
-(
+bounded AS (
     SELECT
         *,
         assumeNotNull(greatest(began_at - toIntervalMinute(1), coalesce(
@@ -50,8 +45,7 @@ bounded AS
             began_at - toIntervalMinute(1)))) AS from_at
     FROM episodes
 ),
-sampled AS
-(
+sampled AS (
     SELECT
         cluster, node, ts,
         arrayJoin(['MemoryPressure', 'DiskPressure']) AS condition,
@@ -61,15 +55,13 @@ sampled AS
     FROM node_samples
     WHERE (cluster, node) IN (SELECT cluster, node FROM episodes) AND ts >= (SELECT min(from_at) FROM bounded)
 ),
-layers AS
-(
+layers AS (
     SELECT cluster, node, ts, sum(rootfs_used_bytes) AS bytes
     FROM pod_samples
     WHERE (cluster, node) IN (SELECT cluster, node FROM episodes WHERE condition = 'DiskPressure') AND ts >= (SELECT min(from_at) FROM bounded)
     GROUP BY cluster, node, ts
 ),
-measured AS
-(
+measured AS (
     SELECT
         e.cluster AS cluster, e.node AS node, e.condition AS condition, e.began_at AS began_at,
         min(s.available) AS lowest,
@@ -80,11 +72,9 @@ measured AS
     WHERE s.ts <= coalesce(e.ended_at, s.ts)
     GROUP BY cluster, node, condition, began_at
 ),
-evicted AS
-(
+evicted AS (
     SELECT e.cluster AS cluster, e.node AS node, e.condition AS condition, e.began_at AS began_at, count() AS pods
-    FROM
-    (
+    FROM (
         SELECT cluster, node, ts, {resource_condition} AS its, arrayJoin(if(its = '', ['MemoryPressure', 'DiskPressure', 'PIDPressure'], [its])) AS condition
         FROM evictions
         WHERE cause = 'pressure'

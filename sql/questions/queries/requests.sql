@@ -19,11 +19,9 @@ SELECT
         if(o.exceeds_request, 'exceeded', ''),
         if(asked > 0 AND asked >= {ratio:Float64} * highest, 'unused', '')]) AS verdict,
     qos_class, owner_kind, owner_name
-FROM
-(
+FROM (
     SELECT *, part.1 AS resource, part.2 AS asked, part.3 AS signal
-    FROM
-    (
+    FROM (
         SELECT cluster, node, namespace, pod, uid, ts, change, cpu_request_millicores, memory_request_bytes, ephemeral_request_bytes, qos_class,
             owner_kind, owner_name
         FROM pod_bindings
@@ -38,14 +36,12 @@ FROM
     ] AS part
     WHERE change NOT IN ('finished', 'deleted')
 ) AS b
-LEFT JOIN
-(
+LEFT JOIN (
     SELECT cluster, node, namespace, pod, uid, signal, rank, request, usage, exceeds_request
     FROM eviction_order
     WHERE signal IN ('memory.available', 'nodefs.available')
 ) AS o USING (cluster, node, namespace, pod, uid, signal)
-LEFT JOIN
-(
+LEFT JOIN (
     SELECT cluster, uid, toNullable(max(memory_working_set_bytes_max)) AS highest
     FROM (SELECT cluster, uid, memory_working_set_bytes_max FROM pod_samples_5m SETTINGS final = 0) -- the highest of merged rows is that of all
     GROUP BY cluster, uid

@@ -7,8 +7,7 @@
 -- param seconds UInt32 60: gaps of at least this many seconds
 -- param since, until
 SELECT cluster, node, before AS gap_from, ts AS gap_to, dateDiff('second', before, ts) AS gap_seconds
-FROM
-(
+FROM (
     SELECT
         cluster, node, ts,
         lagInFrame(toNullable(ts)) OVER (PARTITION BY cluster, node ORDER BY ts ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS before

@@ -9,8 +9,7 @@ WHERE (cluster, scheduler, ts) IN
     (
         -- A scheduler that was asked and no longer leads has no newer queues than those that it had then
         SELECT cluster, scheduler, seen
-        FROM
-        (
+        FROM (
             SELECT cluster, scheduler, max(ts) AS seen, max(if(scheduler = '', toDateTime64(0, 6, 'UTC'), seen)) OVER (PARTITION BY cluster) AS newest
             FROM scheduling_queues
             GROUP BY cluster, scheduler

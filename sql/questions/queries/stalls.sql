@@ -18,8 +18,7 @@ SELECT
     round(io_full, 1) AS io_full_percent,
     swap_usage_bytes,
     round(faults, 1) AS major_faults_per_second
-FROM
-(
+FROM (
     SELECT
         cluster, ts, node, '' AS namespace, '' AS pod, cpu_psi_some_avg10_percent_max AS cpu_some,
         memory_psi_some_avg10_percent_max AS memory_some, memory_psi_full_avg10_percent_max AS memory_full,

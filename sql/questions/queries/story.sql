@@ -8,8 +8,7 @@
 -- param since, until
 -- param all UInt8 0: 1 also shows every Event and pod change
 SELECT ts, cluster, node, kind, what
-FROM
-(
+FROM (
     SELECT ts, cluster, node, kind, what, namespaces
     FROM story
     UNION ALL

@@ -6,8 +6,7 @@
 -- column owners: Their controlling owners, as ReplicaSet/name
 CREATE OR REPLACE VIEW admission_storms AS
 WITH
-    rejected AS
-    (
+    rejected AS (
         SELECT
             cluster, node, resource, ts, namespace, uid,
             lagInFrame(toNullable(ts)) OVER (
@@ -17,8 +16,7 @@ WITH
         FROM pod_evictions
         WHERE cause = 'admission'
     ),
-    numbered AS
-    (
+    numbered AS (
         SELECT
             *,
             sum(toUInt64(before IS NULL OR ts >= before + toIntervalSecond(60))) OVER (
@@ -27,8 +25,7 @@ WITH
             ) AS storm
         FROM rejected
     ),
-    owners AS
-    (
+    owners AS (
         SELECT cluster, uid, any(if(owner_name = '', '', concat(owner_kind, '/', owner_name))) AS owner
         FROM pod_bindings FINAL
         WHERE (cluster, uid) IN (SELECT cluster, uid FROM evictions WHERE cause = 'admission')

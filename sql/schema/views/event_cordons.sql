@@ -12,14 +12,12 @@ SELECT
         OR arrayExists(row -> row.2 AND row.1 >= e.ts - toIntervalSecond(90) AND (e.ended_at IS NULL OR row.1 < e.ended_at), n.seen) AS in_object,
     multiIf(e.ended_at IS NOT NULL, e.ended_at, seen_at > e.ts, toNullable(seen_at), NULL) AS until,
     e.ended_at IS NOT NULL AS by_event
-FROM
-(
+FROM (
     SELECT cluster, node, is_cordoned, ts,
         leadInFrame(toNullable(ts)) OVER (
             PARTITION BY cluster, node ORDER BY ts ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING
         ) AS ended_at
-    FROM
-    (
+    FROM (
         SELECT cluster, object_name AS node, ts, reason = 'NodeNotSchedulable' AS is_cordoned,
             lagInFrame(is_cordoned, 1, 0) OVER (
                 PARTITION BY cluster, object_name ORDER BY ts, is_cordoned ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
@@ -29,8 +27,7 @@ FROM
     )
     WHERE is_cordoned != before
 ) AS e
-LEFT JOIN
-(
+LEFT JOIN (
     SELECT cluster, node, arraySort(groupArray((ts, unschedulable))) AS seen FROM nodes GROUP BY cluster, node
 ) AS n ON n.cluster = e.cluster AND n.node = e.node
 WHERE e.is_cordoned

@@ -9,22 +9,19 @@
 -- column layout: How the file systems are shared: single, separate_imagefs or split
 CREATE OR REPLACE VIEW eviction_order AS
 WITH
-    sampled AS
-    (
+    sampled AS (
         SELECT s.cluster AS cluster, s.node AS node, s.ts AS ts, {layout} AS layout, {observed_signals} AS signals
         FROM node_samples AS s FINAL
         WHERE (s.cluster, s.node, s.ts) IN (SELECT cluster, node, last_at FROM last_samples)
     ),
-    versions AS
-    (
+    versions AS (
         SELECT
             n.cluster AS cluster, n.node AS node,
             argMax(toUInt32OrNull(extract(n.kubelet_version, '^v?1\\.([0-9]{1,4})')), n.ts) AS minor
         FROM nodes AS n FINAL
         GROUP BY n.cluster, n.node
     ),
-    living AS
-    (
+    living AS (
         SELECT
             b.cluster AS cluster, b.namespace AS namespace, b.pod AS pod, b.uid AS uid, min(b.ts) AS known_at,
             argMax((b.node, b.priority, b.critical, b.eviction_memory_request_bytes, b.eviction_ephemeral_request_bytes, b.local_volumes, b.change),
@@ -33,8 +30,7 @@ WITH
         GROUP BY b.cluster, b.namespace, b.pod, b.uid
         HAVING latest.7 NOT IN ('finished', 'deleted')
     ),
-    measured AS
-    (
+    measured AS (
         SELECT
             s.cluster AS cluster, s.node AS node, s.ts AS ts, s.layout AS layout,
             arrayJoin(s.signals) AS signal,
@@ -55,8 +51,7 @@ WITH
             v.minor IS NULL OR v.minor >= {processes_count_since} AS counts_processes
         FROM sampled AS s
         INNER JOIN living AS l ON l.cluster = s.cluster AND l.latest.1 = s.node
-        LEFT JOIN
-        (
+        LEFT JOIN (
             SELECT *
             FROM pod_samples FINAL
             WHERE (cluster, node, ts) IN (SELECT cluster, node, last_at FROM last_samples)

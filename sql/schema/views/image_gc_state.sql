@@ -10,8 +10,7 @@
 -- column settings_assumed: 1 if no /configz was seen and the defaults 85 and 80 are used, or what a ConfigMap intends
 CREATE OR REPLACE VIEW image_gc_state AS
 WITH
-    judged AS
-    (
+    judged AS (
         SELECT
             s.cluster AS cluster, s.ts AS ts, s.node AS node,
             greatest(0, coalesce(s.imagefs_capacity_bytes, 0)) AS capacity_bytes,
@@ -23,8 +22,7 @@ WITH
             if(capacity_bytes > 0, {image_gc_percent}, NULL) AS usage_percent,
             {image_gc_verdict} AS decision
         FROM (SELECT cluster, ts, node, imagefs_capacity_bytes, imagefs_available_bytes FROM node_samples FINAL) AS s
-        ASOF LEFT JOIN
-        (
+        ASOF LEFT JOIN (
             SELECT cluster, ts, node, image_gc_high_percent, image_gc_low_percent, image_maximum_gc_age_seconds, intended_by, 1 AS seen
             FROM kubelet_settings FINAL
         ) AS k ON k.cluster = s.cluster AND k.node = s.node AND s.ts >= k.ts

@@ -6,8 +6,7 @@
 -- column advice: What to set instead
 CREATE OR REPLACE VIEW kubelet_warnings AS
 SELECT cluster, ts, node, rule, subject, problem, advice
-FROM
-(
+FROM (
     SELECT cluster, max(ts) AS ts, node, rule, subject, argMax(problem, s.ts) AS problem, argMax(advice, s.ts) AS advice
     FROM settings_warnings AS s
     GROUP BY cluster, node, rule, subject

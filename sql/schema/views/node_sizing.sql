@@ -17,27 +17,23 @@ WITH
     -- Each cluster's own, for one may have been recorded or cut off long before another
     last_day AS (SELECT cluster, max(last_at) - toIntervalDay(1) AS since FROM last_samples GROUP BY cluster),
     -- Which five minutes that are: of a day a cluster, however long ago another one ended
-    day_of AS
-    (
+    day_of AS (
         SELECT cluster, arrayJoin(arrayMap(i -> toDateTime64(toStartOfFiveMinutes(since), 6, 'UTC') + toIntervalMinute(5 * i), range(289))) AS ts
         FROM last_day
     ),
-    measured AS
-    (
+    measured AS (
         SELECT
             cluster, node, max(ts) AS last_at, dateDiff('second', min(ts), max(ts)) AS seconds,
             max(memory_working_set_bytes - pods_memory_working_set_bytes) AS memory_outside,
             maxIf((memory_before - memory_available_bytes) * 10 / elapsed, elapsed BETWEEN 1 AND 60) AS memory_fall,
             maxIf((nodefs_before - nodefs_available_bytes) * 10 / elapsed, elapsed BETWEEN 1 AND 60) AS nodefs_fall
-        FROM
-        (
+        FROM (
             SELECT
                 cluster, node, ts, memory_working_set_bytes, pods_memory_working_set_bytes, memory_available_bytes, nodefs_available_bytes,
                 lagInFrame(memory_available_bytes) OVER w AS memory_before,
                 lagInFrame(nodefs_available_bytes) OVER w AS nodefs_before,
                 dateDiff('millisecond', lagInFrame(ts) OVER w, ts) / 1000 AS elapsed
-            FROM
-            (
+            FROM (
                 SELECT cluster, node, ts, memory_working_set_bytes, pods_memory_working_set_bytes, memory_available_bytes, nodefs_available_bytes
                 FROM node_samples FINAL
                 PREWHERE (cluster, toDateTime64(toStartOfFiveMinutes(ts), 6, 'UTC')) IN (SELECT cluster, ts FROM day_of)
@@ -48,22 +44,18 @@ WITH
         )
         GROUP BY cluster, node
     ),
-    cpu AS
-    (
+    cpu AS (
         SELECT cluster, node, max(outside) AS cpu_outside
-        FROM
-        (
+        FROM (
             SELECT n.cluster AS cluster, n.node AS node, (n.cpu_nanoseconds - p.cpu_nanoseconds) / n.seconds / 1000000 AS outside
-            FROM
-            (
+            FROM (
                 SELECT
                     cluster, ts, node, cpu_usage_core_nanoseconds_max - cpu_usage_core_nanoseconds_min AS cpu_nanoseconds,
                     dateDiff('second', first_at, last_at) AS seconds
                 FROM node_samples_5m FINAL
                 PREWHERE (cluster, ts) IN (SELECT cluster, ts FROM day_of)
             ) AS n
-            INNER JOIN
-            (
+            INNER JOIN (
                 SELECT cluster, ts, node, sum(cpu_usage_core_nanoseconds_max - cpu_usage_core_nanoseconds_min) AS cpu_nanoseconds
                 FROM pod_samples_5m FINAL
                 PREWHERE (cluster, ts) IN (SELECT cluster, ts FROM day_of)
@@ -74,8 +66,7 @@ WITH
         )
         GROUP BY cluster, node
     ),
-    resources AS
-    (
+    resources AS (
         SELECT
             m.cluster AS cluster, m.node AS node, m.last_at AS ts, m.seconds AS measured_seconds, each.1 AS resource, each.2 AS signal,
             each.3 AS outside, each.4 AS fall, each.5 AS step
@@ -88,8 +79,7 @@ WITH
             ('ephemeral-storage', 'nodefs.available', CAST(NULL, 'Nullable(Float64)'), toFloat64(m.nodefs_fall), 1)
         ] AS each
     ),
-    known AS
-    (
+    known AS (
         SELECT
             r.cluster AS cluster, r.ts AS ts, r.node AS node, r.resource AS resource, r.step AS step,
             r.measured_seconds AS measured_seconds,
@@ -100,12 +90,10 @@ WITH
             if(r.measured_seconds < 3600 OR r.outside IS NULL, NULL, greatest(0, r.outside)) AS outside_pods,
             if(r.measured_seconds < 3600 OR r.fall IS NULL, NULL, greatest(0, r.fall)) AS fastest_fall
         FROM resources AS r
-        LEFT JOIN
-        (
+        LEFT JOIN (
             SELECT cluster, node, argMax(capacity, ts) AS capacity, argMax(allocatable, ts) AS allocatable FROM nodes GROUP BY cluster, node
         ) AS n ON n.cluster = r.cluster AND n.node = r.node
-        LEFT JOIN
-        (
+        LEFT JOIN (
             -- The last of all states is that of the last five minutes, merged or not
             SELECT cluster, node, signal, nullIf(argMaxMerge(hard_threshold_last), -1) AS hard_threshold
             FROM (SELECT cluster, node, signal, hard_threshold_last FROM eviction_signals_5m SETTINGS final = 0)

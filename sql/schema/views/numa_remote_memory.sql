@@ -5,14 +5,12 @@
 -- column far_ratio: Share of its memory that is on others, 0..1
 CREATE OR REPLACE VIEW numa_remote_memory AS
 WITH
-    held AS
-    (
+    held AS (
         SELECT
             cluster, node, uid, any(namespace) AS namespace, any(pod) AS pod,
             groupUniqArrayArray(numa_nodes) AS cpu_numa_nodes,
             min(notEmpty(numa_nodes)) AS known
-        FROM
-        (
+        FROM (
             SELECT cluster, node, namespace, pod, uid, container, cpus, numa_nodes
             FROM numa_pods FINAL
             ORDER BY ts DESC
@@ -21,8 +19,7 @@ WITH
         WHERE cpus > 0 AND uid != ''
         GROUP BY cluster, node, uid
     ),
-    memory AS
-    (
+    memory AS (
         SELECT cluster, node, uid, ts, numa_nodes, numa_bytes
         FROM numa_pod_memory FINAL
         ORDER BY ts DESC

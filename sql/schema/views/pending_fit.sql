@@ -22,8 +22,7 @@ SELECT
     v.exclusive_cpus AS exclusive_cpus, v.free_cpus AS free_cpus, v.largest_fit_cpus AS largest_fit_cpus,
     v.topology_manager_policy AS topology_manager_policy, v.numa_source AS numa_source,
     v.numa_fidelity AS numa_fidelity, v.as_of AS as_of
-FROM
-(
+FROM (
     SELECT
         cluster, kind, node, fits, reasons, unknowns, taints,
         CAST(numa_verdict, 'String') AS numa_verdict,
@@ -36,8 +35,7 @@ FROM
         topology_manager_policies AS policy, numa_sources AS numa_source, numa_fidelities AS numa_fidelity
     WHERE (cluster, calculated_at) IN (SELECT cluster, max(calculated_at) FROM pending_kinds GROUP BY cluster)
 ) AS v
-INNER JOIN
-(
+INNER JOIN (
     SELECT cluster, kind, namespace, pod, uid, words AS scheduler_reasons, heard_at AS scheduled_at
     FROM pending_kinds
     ARRAY JOIN namespaces AS namespace, pods AS pod, uids AS uid, scheduler_reasons AS words, scheduled_at AS heard_at

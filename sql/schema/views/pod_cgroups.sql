@@ -11,8 +11,7 @@
 -- column qos_cpu_shares: cpu.shares of the cgroup of all Burstable or BestEffort pods that it is in; null for Guaranteed pods, which are in none
 CREATE OR REPLACE VIEW pod_cgroups AS
 WITH
-    living AS
-    (
+    living AS (
         SELECT
             b.cluster AS cluster, b.namespace AS namespace, b.pod AS pod, b.uid AS uid,
             argMax((b.ts, b.change, b.node, b.qos_class, b.cpu_request_millicores, b.cpu_limit_millicores, b.memory_limit_bytes, b.owner_kind),
@@ -21,8 +20,7 @@ WITH
         GROUP BY b.cluster, b.namespace, b.pod, b.uid
         HAVING latest.2 IN ('bound', 'updated') AND latest.3 != ''
     ),
-    shared AS
-    (
+    shared AS (
         SELECT
             cluster, latest.1 AS ts, latest.3 AS node, namespace, pod, uid, latest.4 AS qos_class,
             latest.5 AS cpu_request_millicores, latest.8 AS owner_kind,
@@ -34,8 +32,7 @@ WITH
             log2(cpu_shares) AS log_shares
         FROM living
     ),
-    levels AS
-    (
+    levels AS (
         SELECT
             *,
             sum(cpu_shares) OVER (PARTITION BY cluster, node, qos_class) AS level_shares,
@@ -48,8 +45,7 @@ WITH
         FROM shared
         WINDOW each_node AS (PARTITION BY cluster, node)
     ),
-    quotas AS
-    (
+    quotas AS (
         SELECT
             cluster, node,
             toNullable(argMax(cpu_quota_enforced, ts)) AS is_enforced,

@@ -9,14 +9,12 @@
 -- column window_seconds: From the first sample that counts to the last
 CREATE OR REPLACE VIEW pod_stalls AS
 WITH
-    recent AS
-    (
+    recent AS (
         -- By pieces of five minutes, so that of the samples only these are read
         SELECT cluster, node, toStartOfInterval(last_at - toIntervalMinute(arrayJoin([0, 5])), toIntervalMinute(5)) AS piece
         FROM (SELECT cluster, node, last_at FROM last_samples)
     ),
-    read AS
-    (
+    read AS (
         SELECT
             cluster, node, namespace, pod, uid, max(s.ts) AS last_at, dateDiff('millisecond', min(s.ts), max(s.ts)) / 1000 AS seconds,
             argMax(tuple(s.swap_usage_bytes), s.ts).1 AS swap,

@@ -20,8 +20,7 @@ SELECT
         b.reason) AS why,
     if(b.node = '' AND (notEmpty(b.waits_for) OR notEmpty(f.why)), '', e.event) AS event,
     e.autoscaler AS autoscaler
-FROM
-(
+FROM (
     SELECT
         cluster, namespace, pod, uid,
         argMax(if(owner_name = '', '', concat(owner_kind, '/', owner_name)), ts) AS owner,
@@ -35,16 +34,14 @@ FROM
     GROUP BY cluster, namespace, pod, uid
     HAVING countIf(waiting) > 0
 ) AS b
-LEFT JOIN
-(
+LEFT JOIN (
     SELECT
         cluster, uid,
         argMax(why, (text_source = 'condition', ts)) AS why
     FROM scheduling_failures FINAL
     GROUP BY cluster, uid
 ) AS f ON f.cluster = b.cluster AND f.uid = b.uid
-LEFT JOIN
-(
+LEFT JOIN (
     SELECT
         cluster, object_uid AS uid,
         -- Volumes that are waited for name no cause, which other Events of these minutes do

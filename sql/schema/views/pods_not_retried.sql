@@ -6,12 +6,10 @@
 -- column verdict: not_retried: no try for 40 minutes, longer than any version of the scheduler waits. contradicted: it was tried within six minutes and did not fit, though nothing freed space since, so the scheduler and the API disagree. waiting: it will be tried again. unknown: no Event about it was seen
 CREATE OR REPLACE VIEW pods_not_retried AS
 WITH
-    freed AS
-    (
+    freed AS (
         -- When a node last got room, as far as it was seen: a pod ended or went, or the Node itself changed or came
         SELECT cluster, node, max(ts) AS freed_at
-        FROM
-        (
+        FROM (
             SELECT cluster, node, ts FROM pod_bindings WHERE change = 'deleted'
             UNION ALL
             SELECT cluster, node, ts FROM pod_ends
@@ -20,8 +18,7 @@ WITH
         )
         GROUP BY cluster, node
     ),
-    fitting AS
-    (
+    fitting AS (
         SELECT p.cluster AS cluster, namespace, pod, uid, groupArray(p.node) AS nodes, max(scheduled_at) AS text_at, min(f.freed_at) AS freed_at
         FROM pending_fit AS p
         LEFT JOIN freed AS f ON f.cluster = p.cluster AND f.node = p.node

@@ -7,8 +7,7 @@
 -- column settings_assumed: 1 if no /configz was seen and 300 s are used
 CREATE OR REPLACE VIEW pressure_oscillation AS
 WITH
-    changes AS
-    (
+    changes AS (
         SELECT
             cluster, node, condition, ts, status, kubelet_restart,
             lagInFrame(toNullable(status)) OVER w AS status_before,
@@ -20,8 +19,7 @@ WITH
         WINDOW w AS (PARTITION BY cluster, node, condition ORDER BY ts ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)
     ),
     last_samples AS (SELECT cluster, node, max(last_at) AS ts FROM node_samples_5m GROUP BY cluster, node),
-    hours AS
-    (
+    hours AS (
         SELECT
             c.cluster AS cluster, c.node AS node, c.condition AS condition, c.ts AS began,
             coalesce(c.ts_after, greatest(c.ts, l.ts)) AS ended,
@@ -41,8 +39,7 @@ SELECT
     longest_relief_seconds + transition_seconds AS joining_transition_seconds,
     toUInt8(NOT any(k.seen)) AS settings_assumed
 FROM hours AS h
-ASOF LEFT JOIN
-(
+ASOF LEFT JOIN (
     SELECT cluster, ts, node, eviction_pressure_transition_seconds, 1 AS seen
     FROM kubelet_settings FINAL
 ) AS k ON k.cluster = h.cluster AND k.node = h.node AND h.ended >= k.ts

@@ -5,11 +5,9 @@
 -- column verdict: ends (a restart of the kubelet ends the pod: SMTAlignmentError), or unknown (no source reports the options of its CPU Manager)
 CREATE OR REPLACE VIEW restart_ends AS
 WITH
-    held AS
-    (
+    held AS (
         SELECT cluster, node, namespace, pod, uid, container, cpus
-        FROM
-        (
+        FROM (
             SELECT cluster, node, namespace, pod, uid, container, cpus
             FROM numa_pods FINAL
             ORDER BY ts DESC
@@ -17,16 +15,14 @@ WITH
         )
         WHERE cpus > 0 AND container != ''
     ),
-    free AS
-    (
+    free AS (
         SELECT cluster, node, free_cpus, cpu_manager_policy
         FROM numa_skew FINAL
         WHERE scope = 'node'
         ORDER BY ts DESC
         LIMIT 1 BY cluster, node
     ),
-    settings AS
-    (
+    settings AS (
         SELECT
             cluster, node, 1 AS known,
             cpu_manager_policy = 'static' AND {whole_cores} AS whole

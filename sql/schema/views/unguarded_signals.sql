@@ -8,8 +8,7 @@
 -- column consequence: What happens once it runs out
 CREATE OR REPLACE VIEW unguarded_signals AS
 WITH
-    latest AS
-    (
+    latest AS (
         SELECT cluster, node, signal, last_at, available, capacity, hard_threshold, soft_threshold, thresholds_assumed,
             {signal_resource} AS resource,
             groupArrayIf((capacity, available), hard_threshold IS NOT NULL OR soft_threshold IS NOT NULL)

@@ -6,8 +6,7 @@ SELECT
     countIf(NOT e.time_known) AS without_time,
     countIf(e.pods_usage_ratio < {unexplained:Float64}) AS unexplained
 FROM pod_evictions AS e
-LEFT JOIN
-(
+LEFT JOIN (
     SELECT uid, any(multiIf(owner_name = '', ('', ''), owner_kind = 'Node', ('StaticPod', pod), (toString(owner_kind), owner_name))) AS owner
     FROM pod_ends
     WHERE cluster = {cluster:String} AND container = ''

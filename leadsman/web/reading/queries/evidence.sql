@@ -37,8 +37,7 @@ SELECT
     ) AS last_sample_at,
     (
         SELECT nullIf(max(last), toDateTime64(0, 6, 'UTC'))
-        FROM
-        (
+        FROM (
             SELECT max(ts) AS last FROM nodes WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)}
             UNION ALL SELECT max(if(last_at < {until:DateTime64(6)}, last_at, first_at)) AS last FROM node_samples_5m WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)} AND first_at < {until:DateTime64(6)}
             UNION ALL SELECT max(observed_at) AS last FROM node_events WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)}
@@ -61,8 +60,7 @@ SELECT
     (
         -- Of nodes whose last row has a source of exclusive CPUs, or a kubelet that gives none
         SELECT nullIf(max(at), toDateTime64(0, 6, 'UTC'))
-        FROM
-        (
+        FROM (
             SELECT max(ts) AS at, argMax(fidelity != 'none' OR cpu_manager_policy = 'none', ts) AS is_known
             FROM numa_skew
             WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)} AND scope = 'node'
@@ -73,15 +71,13 @@ SELECT
     (
         -- Of a span that goes on after the end, all is known up to the end; an error behind its last sign of life ended it
         SELECT groupArray((toString(resource), begun, heard_at))
-        FROM
-        (
+        FROM (
             SELECT resource, max(since) AS begun, least(argMax(ts, since), {until:DateTime64(6)}) AS heard_at
             FROM watches
             WHERE cluster = {cluster:String} AND resource IN ('nodes', 'pods', 'events') AND since < {until:DateTime64(6)}
             GROUP BY resource
         ) AS w
-        LEFT JOIN
-        (
+        LEFT JOIN (
             SELECT resource, max(ts) AS broken_at
             FROM source_errors
             WHERE cluster = {cluster:String} AND node = '' AND kind IN ('silent', 'gap', 'unreadable') AND ts < {until:DateTime64(6)}
@@ -100,8 +96,7 @@ SELECT
         SELECT uniqExact(uid)
         FROM pod_bindings
         WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)} AND reason = 'Evicted' AND {asked namespace}
-            AND uid NOT IN
-            (
+            AND uid NOT IN (
                 SELECT uid FROM evictions WHERE cluster = {cluster:String}
                 UNION ALL SELECT uid FROM pod_ends WHERE cluster = {cluster:String} AND container = ''
             )
@@ -109,8 +104,7 @@ SELECT
     (
         -- By whose settings image GC never runs, or begins behind the eviction
         SELECT uniqExact(node)
-        FROM
-        (
+        FROM (
             SELECT node, argMax(holds, ts) AS late
             FROM settings_warnings
             WHERE cluster = {cluster:String} AND rule = 'image_gc_late' AND ts < {until:DateTime64(6)}

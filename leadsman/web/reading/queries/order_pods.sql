@@ -1,7 +1,6 @@
 -- The pods of some nodes at each node's last sample, as far as the eviction order needs them
 WITH
-    living AS
-    (
+    living AS (
         SELECT
             node, namespace, pod, uid,
             argMax((change, priority, critical, eviction_memory_request_bytes, eviction_ephemeral_request_bytes, local_volumes),
@@ -25,13 +24,11 @@ SELECT
     arraySum(arrayMap(volume -> toInt64OrZero(volume[3]), local_volumes)) AS volumes_inodes_used,
     coalesce(p.processes, 0) AS processes
 FROM living AS l
-LEFT JOIN
-(
+LEFT JOIN (
     SELECT *
     FROM pod_samples
     WHERE cluster = {cluster:String} AND node IN {nodes:Array(String)}
-        AND (node, ts) IN
-        (
+        AND (node, ts) IN (
             SELECT node, max(ts)
             FROM node_samples
             WHERE cluster = {cluster:String} AND node IN {nodes:Array(String)} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}

@@ -1,7 +1,6 @@
 -- CPU, memory and local storage of the pods of some nodes, minute by minute
 SELECT node, uid, groupArray(minute) AS at, groupArray(memory) AS memory, groupArray(disk) AS disk, argMax(cpu, minute) AS cpu
-FROM
-(
+FROM (
     SELECT
         node, uid,
         toUnixTimestamp(toStartOfMinute(ts)) AS minute,
