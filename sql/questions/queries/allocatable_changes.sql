@@ -12,10 +12,7 @@ SELECT
     mapFilter((resource, amount) -> amount != has[resource], has_before) AS capacity_before
 FROM (
     SELECT
-        cluster, ts, node,
-        mapSort(n.allocatable) AS now,
-        mapSort(n.capacity) AS has,
-        row_number() OVER w AS nth,
+        cluster, ts, node, mapSort(n.allocatable) AS now, mapSort(n.capacity) AS has, row_number() OVER w AS nth,
         lagInFrame(mapSort(n.allocatable)) OVER w AS now_before,
         lagInFrame(mapSort(n.capacity)) OVER w AS has_before
     FROM nodes AS n

@@ -8,17 +8,14 @@
 -- param namespace String '': only pods of this namespace; empty is all
 -- param kind String '': only this kind, such as logs or outside_pods; pod is the sum of each pod; empty is all
 SELECT
-    cluster, node, kind, namespace, pod, volume, used_bytes,
-    round(bytes_per_second) AS bytes_per_second,
-    limit_bytes, over_limit,
-    round(seconds_to_limit) AS seconds_to_limit,
+    cluster, node, kind, namespace, pod, volume, used_bytes, round(bytes_per_second) AS bytes_per_second, limit_bytes,
+    over_limit, round(seconds_to_limit) AS seconds_to_limit,
     round(seconds_to_threshold) AS seconds_to_threshold,
     nodefs_used_bytes, pods_used_bytes, pods_ratio
 FROM (
     SELECT
-        cluster, node, kind, namespace, pod, volume,
-        toNullable(used_bytes) AS used_bytes,
-        bytes_per_second, limit_bytes, over_limit, seconds_to_limit, seconds_to_threshold, NULL AS nodefs_used_bytes,
+        cluster, node, kind, namespace, pod, volume, toNullable(used_bytes) AS used_bytes, bytes_per_second,
+        limit_bytes, over_limit, seconds_to_limit, seconds_to_threshold, NULL AS nodefs_used_bytes,
         NULL AS pods_used_bytes, NULL AS pods_ratio
     FROM disk_growth
     WHERE kind != 'pod' OR limit_bytes IS NOT NULL OR {kind:String} = 'pod'
@@ -30,12 +27,7 @@ FROM (
         '',
         '',
         n.nodefs_used_bytes - p.bytes,
-        NULL,
-        NULL,
-        NULL,
-        NULL,
-        NULL,
-        n.nodefs_used_bytes, p.bytes,
+        NULL, NULL, NULL, NULL, NULL, n.nodefs_used_bytes, p.bytes,
         round(p.bytes / nullIf(n.nodefs_used_bytes, 0), 4)
     FROM node_samples AS n
     LEFT JOIN (

@@ -57,8 +57,7 @@ WITH
     )
 SELECT
     s.cluster AS cluster, s.node AS node, s.signal AS signal, s.last_at AS ts, s.room AS room,
-    s.threshold AS threshold, s.seconds_to_threshold AS seconds_to_threshold,
-    nullIf(o.rank, 0) AS rank,
+    s.threshold AS threshold, s.seconds_to_threshold AS seconds_to_threshold, nullIf(o.rank, 0) AS rank,
     o.namespace AS namespace, o.pod AS pod,
     if(g.seconds < 60, NULL, 3600 / g.seconds * multiIf(
         o.signal IN ('memory.available', 'allocatableMemory.available'), g.ends.1.1 - g.ends.2.1,

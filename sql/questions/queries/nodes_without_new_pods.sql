@@ -10,9 +10,7 @@ SELECT
 FROM (SELECT * FROM nodes ORDER BY ts DESC LIMIT 1 BY cluster, node) AS n
 INNER JOIN (
     SELECT
-        b.cluster AS cluster,
-        uniqExact(b.node) AS nodes,
-        count() AS pods, any(seen.last_at) AS last_at,
+        b.cluster AS cluster, uniqExact(b.node) AS nodes, count() AS pods, any(seen.last_at) AS last_at,
         groupUniqArray(b.node) AS names
     FROM pod_bindings AS b
     INNER JOIN (SELECT cluster, max(ts) AS last_at FROM pod_bindings GROUP BY cluster) AS seen ON b.cluster = seen.cluster

@@ -26,8 +26,7 @@ SELECT
     n.spanning_pods AS spanning_pods,
     if(a.source != '', a.source, n.source) AS source,
     if(a.fidelity != '', a.fidelity, n.fidelity) AS fidelity,
-    a.assumed AS assumed, n.explanation AS explanation,
-    coalesce(a.seen_at, n.seen_at) AS ts
+    a.assumed AS assumed, n.explanation AS explanation, coalesce(a.seen_at, n.seen_at) AS ts
 FROM (
     SELECT cluster, node, toNullable(numa_node) AS numa_node, cpus, reserved_cpus, exclusive_cpus, free_cpus, cores, free_cores, source, fidelity, assumed, toNullable(ts) AS seen_at
     FROM numa_allocations

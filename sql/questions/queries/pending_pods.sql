@@ -17,10 +17,9 @@ SELECT
 FROM (
     SELECT
         f.cluster AS cluster, f.namespace AS namespace, f.pod AS pod, f.ts AS said_at, f.nodes_total AS nodes_total,
-        f.nodes_known AS nodes_known,
-        mapSort(f.reasons) AS reasons,
-        f.prefilter AS prefilter, f.post_filter AS post_filter, f.preemption AS preemption,
-        f.pinned_node AS pinned_node, f.text_source AS text_source, f.why AS said, f.uid AS uid
+        f.nodes_known AS nodes_known, mapSort(f.reasons) AS reasons, f.prefilter AS prefilter,
+        f.post_filter AS post_filter, f.preemption AS preemption, f.pinned_node AS pinned_node,
+        f.text_source AS text_source, f.why AS said, f.uid AS uid
     FROM (
         SELECT *
         FROM scheduling_failures

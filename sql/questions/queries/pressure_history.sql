@@ -9,8 +9,7 @@
 -- param until DateTime64(6) 2262-01-01T00:00:00Z: only pressure that began before
 WITH changes AS (
     SELECT
-        cluster, node, condition, ts, status, evidence, lasted_seconds,
-        row_number() OVER each AS place,
+        cluster, node, condition, ts, status, evidence, lasted_seconds, row_number() OVER each AS place,
         leadInFrame(toNullable(ts)) OVER (each ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS next_at
     FROM pressure_changes
     WHERE NOT kubelet_restart AND {asked cluster, node}
@@ -64,8 +63,7 @@ layers AS (
 measured AS (
     SELECT
         e.cluster AS cluster, e.node AS node, e.condition AS condition, e.began_at AS began_at,
-        min(s.available) AS lowest,
-        argMax(s.available, s.ts) AS last,
+        min(s.available) AS lowest, argMax(s.available, s.ts) AS last,
         max(s.images) - argMax(s.images, s.ts) AS images_freed
     FROM (SELECT s.*, if(s.used IS NULL, NULL, greatest(0, s.used - l.bytes)) AS images FROM sampled AS s LEFT JOIN layers AS l USING (cluster, node, ts)) AS s
     ASOF INNER JOIN bounded AS e ON s.cluster = e.cluster AND s.node = e.node AND s.condition = e.condition AND s.ts >= e.from_at

@@ -10,13 +10,9 @@
 -- param percent Float64 1: at least this share of the time
 -- param since, until
 SELECT
-    cluster, ts, node, namespace, pod,
-    round(cpu_some, 1) AS cpu_some_percent,
-    round(memory_some, 1) AS memory_some_percent,
-    round(memory_full, 1) AS memory_full_percent,
-    round(io_some, 1) AS io_some_percent,
-    round(io_full, 1) AS io_full_percent,
-    swap_usage_bytes,
+    cluster, ts, node, namespace, pod, round(cpu_some, 1) AS cpu_some_percent,
+    round(memory_some, 1) AS memory_some_percent, round(memory_full, 1) AS memory_full_percent,
+    round(io_some, 1) AS io_some_percent, round(io_full, 1) AS io_full_percent, swap_usage_bytes,
     round(faults, 1) AS major_faults_per_second
 FROM (
     SELECT

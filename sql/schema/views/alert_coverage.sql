@@ -80,8 +80,7 @@ WITH
         )
     )
 SELECT
-    k.cluster AS cluster, r.alertname AS alertname, r.input AS input,
-    toUInt8(r.required) AS required,
+    k.cluster AS cluster, r.alertname AS alertname, r.input AS input, toUInt8(r.required) AS required,
     count() AS nodes,
     countIf(r.input != '' AND NOT has(k.seen, r.input) AND NOT e.seen) AS nodes_without,
     toUInt8(NOT required OR nodes_without < nodes) AS can_fire,

@@ -54,9 +54,8 @@ WITH
     ),
     grown AS (
         SELECT
-            u.cluster AS cluster, u.node AS node, u.namespace AS namespace, u.pod AS pod, u.uid AS uid, u.kind AS kind, u.volume AS volume,
-            max(u.ts) AS seen_at,
-            argMax(u.bytes, u.ts) AS used_bytes,
+            u.cluster AS cluster, u.node AS node, u.namespace AS namespace, u.pod AS pod, u.uid AS uid,
+            u.kind AS kind, u.volume AS volume, max(u.ts) AS seen_at, argMax(u.bytes, u.ts) AS used_bytes,
             dateDiff('second', min(u.ts), max(u.ts)) AS span_seconds,
             if(count() < 4 OR span_seconds < 60, NULL,
                 simpleLinearRegression(toFloat64(dateDiff('millisecond', l.last_at, u.ts)) / 1000, toFloat64(assumeNotNull(u.bytes))).1) AS bytes_per_second

@@ -32,8 +32,7 @@ WITH
     ),
     measured AS (
         SELECT
-            s.cluster AS cluster, s.node AS node, s.ts AS ts, s.layout AS layout,
-            arrayJoin(s.signals) AS signal,
+            s.cluster AS cluster, s.node AS node, s.ts AS ts, s.layout AS layout, arrayJoin(s.signals) AS signal,
             l.namespace AS namespace, l.pod AS pod, l.uid AS uid, l.latest.2 AS priority,
             l.latest.4 AS memory_request_bytes, l.latest.5 AS ephemeral_request_bytes,
             p.uid != '' AS has_stats,
@@ -65,9 +64,7 @@ SELECT
         PARTITION BY cluster, node, signal
         ORDER BY {eviction_compared}, namespace, pod, uid
     ) AS rank,
-    namespace, pod, uid,
-    toUInt8({eviction_exceeds}) AS exceeds_request,
-    priority,
+    namespace, pod, uid, toUInt8({eviction_exceeds}) AS exceeds_request, priority,
     if(has_stats, used, NULL) AS usage,
     request, layout
 FROM measured

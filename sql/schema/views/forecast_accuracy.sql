@@ -21,8 +21,7 @@ WITH
     signals AS (
         SELECT
             s.cluster AS cluster, s.ts AS ts, s.node AS node, s.signal AS signal, t.1 AS threshold, t.2 AS seconds,
-            t.3 AS met, t.4 AS earliest, t.5 AS latest,
-            s.gc_first AS gc_first, s.acts_first AS acts_first
+            t.3 AS met, t.4 AS earliest, t.5 AS latest, s.gc_first AS gc_first, s.acts_first AS acts_first
         FROM (
             SELECT
                 *,

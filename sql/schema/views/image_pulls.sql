@@ -45,9 +45,8 @@ WITH
     ),
     uses AS (
         SELECT
-            s.cluster AS cluster, s.node AS node, s.ts AS at, s.name AS name, s.namespace AS namespace, s.object_name AS pod, s.object_uid AS pod_uid,
-            s.quoted[2] AS image,
-            s.pulled AS pulled,
+            s.cluster AS cluster, s.node AS node, s.ts AS at, s.name AS name, s.namespace AS namespace,
+            s.object_name AS pod, s.object_uid AS pod_uid, s.quoted[2] AS image, s.pulled AS pulled,
             if(s.pulled, arrayMap({duration}, [if(s.timed, s.words[3], ''), if(s.timed, s.words[4], s.words[2])]), [0., 0.]) AS durations,
             if(s.timed, durations[1], NULL) AS seconds,
             if(s.pulled AND s.words[-1] = 'bytes.', toInt64OrNull(s.words[-2]), NULL) AS bytes,
@@ -61,8 +60,7 @@ WITH
         SELECT *, if(unused_from > asked_at, before_at, unused_from) AS since, (cluster, namespace, image) IN present AS not_always
         FROM (
             SELECT *,
-                max(at) OVER earlier AS before_at,
-                max(free_from) OVER earlier AS unused_from,
+                max(at) OVER earlier AS before_at, max(free_from) OVER earlier AS unused_from,
                 max(ran_until) OVER earlier AS used_until
             FROM uses
             WINDOW earlier AS (PARTITION BY cluster, node, image ORDER BY at, pulled, name ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)

@@ -82,8 +82,7 @@ WITH
     known AS (
         SELECT
             r.cluster AS cluster, r.ts AS ts, r.node AS node, r.resource AS resource, r.step AS step,
-            r.measured_seconds AS measured_seconds,
-            nullIf(n.capacity[r.resource], 0) AS capacity,
+            r.measured_seconds AS measured_seconds, nullIf(n.capacity[r.resource], 0) AS capacity,
             n.allocatable[r.resource] AS allocatable,
             arraySum(arrayFilter((value, name) -> startsWith(name, 'hugepages-'), mapValues(n.capacity), mapKeys(n.capacity))) AS hugepages,
             h.hard_threshold AS hard_threshold,
@@ -107,8 +106,7 @@ SELECT
         greatest(0, capacity - allocatable - ifNull(hard_threshold, 0) - if(resource = 'memory', hugepages, 0))) AS reserved,
     toInt64(outside_pods) AS outside_pods,
     toInt64(ceil(outside_pods * 1.25 / step) * step) AS advised_reserved,
-    hard_threshold,
-    toInt64(fastest_fall) AS fastest_fall,
+    hard_threshold, toInt64(fastest_fall) AS fastest_fall,
     if(fastest_fall IS NULL, NULL, toInt64(greatest(104857600, ceil(fastest_fall * 2 / 16777216) * 16777216))) AS advised_threshold,
     measured_seconds,
     multiIf(

@@ -25,8 +25,7 @@ WITH
         ) AS b ON b.cluster = e.cluster AND b.uid = e.uid
     )
 SELECT
-    cluster, namespace, owner, min(at) AS started_at, max(at) AS ended_at, count() AS kills,
-    uniqExact(uid) AS pods,
+    cluster, namespace, owner, min(at) AS started_at, max(at) AS ended_at, count() AS kills, uniqExact(uid) AS pods,
     uniqExact(place) AS nodes,
     arraySlice(arraySort(groupUniqArray(place)), 1, 5) AS first_nodes,
     countIf(of_node) AS system_ooms,

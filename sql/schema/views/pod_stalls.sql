@@ -31,8 +31,6 @@ SELECT
     if(rates[2] <= 2000000000, least(100, rates[2] / 10000000), NULL) AS memory_full_percent,
     if(rates[3] <= 2000000000, least(100, rates[3] / 10000000), NULL) AS io_some_percent,
     if(rates[4] <= 2000000000, least(100, rates[4] / 10000000), NULL) AS io_full_percent,
-    swap AS swap_usage_bytes,
-    rates[5] AS major_faults_per_second,
-    seconds AS window_seconds
+    swap AS swap_usage_bytes, rates[5] AS major_faults_per_second, seconds AS window_seconds
 FROM read
 COMMENT 'Pods that stall on memory or I/O now, and how much they swap'

@@ -27,8 +27,7 @@ FROM (
         argMax(node, (ts, node)) AS node,
         minIf(ifNull(created_at, ts), waiting) AS since,
         if(argMax(waiting, (ts, NOT waiting)), NULL, minIf(ts, NOT waiting)) AS until,
-        maxIf(ts, waiting) AS waited_at,
-        argMaxIf(reason, ts, waiting) AS reason,
+        maxIf(ts, waiting) AS waited_at, argMaxIf(reason, ts, waiting) AS reason,
         argMaxIf(waits_for, ts, waiting) AS waits_for
     FROM (SELECT *, {is_waiting} AS waiting FROM pod_bindings FINAL)
     GROUP BY cluster, namespace, pod, uid

@@ -28,8 +28,7 @@ WITH
     ),
     signs AS (SELECT cluster, max(ts) AS seen_at FROM node_fit_latest GROUP BY cluster)
 SELECT
-    f.cluster AS cluster, f.namespace AS namespace, f.pod AS pod, f.uid AS uid,
-    arraySort(f.nodes) AS nodes,
+    f.cluster AS cluster, f.namespace AS namespace, f.pod AS pod, f.uid AS uid, arraySort(f.nodes) AS nodes,
     nullIf(greatest(ifNull(f.text_at, toDateTime64(0, 6, 'UTC')), t.tried_at), toDateTime64(0, 6, 'UTC')) AS tried_at,
     dateDiff('second', tried_at, s.seen_at) AS silent_seconds,
     multiIf(

@@ -2,8 +2,7 @@
 SELECT node, kind, namespace, pod, owner_kind, owner, owner_known, bytes_per_second
 FROM (
     SELECT
-        p.node AS node, p.namespace AS namespace, p.pod AS pod,
-        tupleElement(b.owned, 1) AS owner_kind,
+        p.node AS node, p.namespace AS namespace, p.pod AS pod, tupleElement(b.owned, 1) AS owner_kind,
         if(owner_kind = 'Node', p.pod, tupleElement(b.owned, 2)) AS owner,
         b.uid != '' AS owner_known,
         tupleElement(grown, 1) AS kind,

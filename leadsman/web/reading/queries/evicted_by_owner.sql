@@ -2,8 +2,7 @@
 SELECT
     e.cause AS cause, e.resource AS resource, e.node AS node, e.namespace AS namespace,
     if(o.owner.2 = '', ('Pod', e.pod), o.owner) AS owner,
-    count() AS pods, min(e.ts) AS first_at, max(e.ts) AS last_at,
-    countIf(NOT e.time_known) AS without_time,
+    count() AS pods, min(e.ts) AS first_at, max(e.ts) AS last_at, countIf(NOT e.time_known) AS without_time,
     countIf(e.pods_usage_ratio < {unexplained:Float64}) AS unexplained
 FROM pod_evictions AS e
 LEFT JOIN (

@@ -2,9 +2,7 @@
 SELECT n.*, r.wants[n.resource] AS deferred
 FROM (
     SELECT
-        node, resource,
-        argMaxMerge(capacity_last) AS capacity,
-        argMaxMerge(allocatable_last) AS allocatable,
+        node, resource, argMaxMerge(capacity_last) AS capacity, argMaxMerge(allocatable_last) AS allocatable,
         argMaxMerge(requested_last) AS requested,
         nullIf(argMaxMerge(used_last), -1) AS used,
         argMaxMerge(pods_last) AS pods

@@ -1,9 +1,8 @@
 -- The scheduler's last words about each pod that was still pending at the end
 SELECT
     f.namespace AS namespace, f.pod AS pod, f.ts AS said_at, f.nodes_total AS nodes_total,
-    f.nodes_known AS nodes_known,
-    mapSort(f.reasons) AS reasons,
-    f.prefilter AS prefilter, f.pinned_node AS pinned_node, f.truncated AS truncated
+    f.nodes_known AS nodes_known, mapSort(f.reasons) AS reasons, f.prefilter AS prefilter,
+    f.pinned_node AS pinned_node, f.truncated AS truncated
 FROM (
     SELECT *
     FROM scheduling_failures
