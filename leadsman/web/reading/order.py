@@ -80,7 +80,7 @@ def orders(
 
 
 def ranked_pod(row: RowDict) -> RankedPod:
-    pod = RankedPod(*_RANKED(row), has_stats=bool(row["has_stats"]), critical=bool(row["critical"]))
+    pod = RankedPod(*_RANKED(row), bool(row["has_stats"]))._replace(critical=bool(row["critical"]))
     return pod._replace(**{name: row[name] for name in USAGES}) if pod.has_stats else pod
 
 
