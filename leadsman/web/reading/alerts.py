@@ -81,7 +81,7 @@ def read_alerts(db: Database, evidence: Evidence, node: str = "") -> list[Alert]
             Alert(
                 *(row["alertname"], row["severity"], row["node"], is_firing and not evidence.lost, row["starts_at"]),
                 None if is_firing else row["ends_at"],
-                *(texts.get(name, "") for name in ("summary", "description", "runbook_url")),
+                *(texts.get("summary", ""), texts.get("description", ""), texts.get("runbook_url", "")),
                 bool(row["unknown"]) or (is_firing and evidence.lost),
                 *(row["resource"], _words(silence), labels.get("namespace", ""), labels),
             )
