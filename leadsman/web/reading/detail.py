@@ -89,7 +89,7 @@ def numa_map(allocations: Sequence[RowDict], pods: Sequence[RowDict]) -> NumaMap
 
 def _holder(place: int, row: RowDict) -> Holder:
     numa_nodes = tuple(row["numa_nodes"])
-    return Holder(mark(place), place % COLOURS, *_HELD(row), numa_nodes, spans=len(numa_nodes) > 1)
+    return Holder(mark(place), place % COLOURS, *_HELD(row), numa_nodes, len(numa_nodes) > 1)
 
 
 def mark(place: int) -> str:

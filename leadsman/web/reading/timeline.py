@@ -137,7 +137,7 @@ def read_timeline(
             else rows
         )
     moments = [
-        Happening(*_MOMENT(row), namespaces=tuple(row["namespaces"]), pod=row["pod"])
+        Happening(*_MOMENT(row))._replace(namespaces=tuple(row["namespaces"]), pod=row["pod"])
         for row in rows
         if row["about"] not in _LASTING.get(row["kind"], ())
     ]
