@@ -23,7 +23,6 @@ COLOURS: Final = 8
 MOST_CELLS: Final = 1024
 """A NUMA node of more CPUs is drawn as numbers only."""
 _LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-_HELD: Final = itemgetter("namespace", "pod", "container", "cpus", "cpuset")
 _COUNTS: Final = itemgetter("cpus", "reserved_cpus", "exclusive_cpus", "free_cpus", "free_cores")
 
 
@@ -88,8 +87,17 @@ def numa_map(allocations: Sequence[RowDict], pods: Sequence[RowDict]) -> NumaMap
 
 
 def _holder(place: int, row: RowDict) -> Holder:
-    numa_nodes = tuple(row["numa_nodes"])
-    return Holder(mark(place), place % COLOURS, *_HELD(row), numa_nodes, len(numa_nodes) > 1)
+    return Holder(
+        mark(place),
+        place % COLOURS,
+        row["namespace"],
+        row["pod"],
+        row["container"],
+        row["cpus"],
+        row["cpuset"],
+        tuple(row["numa_nodes"]),
+        spans=len(row["numa_nodes"]) > 1,
+    )
 
 
 def mark(place: int) -> str:

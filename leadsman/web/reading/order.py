@@ -23,7 +23,9 @@ _SAMPLE: Final = (
     "containerfs_inodes",
 )
 
-_RANKED: Final = itemgetter("namespace", "pod", "uid", "priority", "memory_request_bytes", "ephemeral_request_bytes")
+_RANKED: Final = itemgetter(
+    *("namespace", "pod", "uid", "priority", "memory_request_bytes", "ephemeral_request_bytes", "has_stats")
+)
 
 
 class Place(NamedTuple):
@@ -80,7 +82,7 @@ def orders(
 
 
 def ranked_pod(row: RowDict) -> RankedPod:
-    pod = RankedPod(*_RANKED(row), bool(row["has_stats"]))._replace(critical=bool(row["critical"]))
+    pod = RankedPod(*_RANKED(row))._replace(has_stats=bool(row["has_stats"]), critical=bool(row["critical"]))
     return pod._replace(**{name: row[name] for name in USAGES}) if pod.has_stats else pod
 
 
