@@ -304,4 +304,4 @@ def load_views() -> list[View]:
 
 def _reads(statement: str) -> set[str]:
     words = statement.split()
-    return {after.rstrip(")") for before, after in pairwise(words) if before in {"FROM", "JOIN"}}
+    return {after.rstrip("),") for before, after in pairwise(words) if before in {"FROM", "JOIN"}}
