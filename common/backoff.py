@@ -29,7 +29,6 @@ class Backoff:
         self._healthy_since = clock.monotonic()
 
     def next_seconds(self) -> float:
-        """Seconds to wait after a failure now."""
         now = self._clock.monotonic()
         if now - self._healthy_since > self._reset_seconds:
             self._next_seconds = self._initial_seconds
@@ -40,7 +39,6 @@ class Backoff:
         return wait
 
     def reset(self) -> None:
-        """The next failure is the first again."""
         self._next_seconds = self._initial_seconds
 
     async def wait(self, at_least_seconds: float = 0.0) -> None:

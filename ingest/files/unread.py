@@ -35,10 +35,7 @@ _SAVE_CHECKPOINT: Final = (
 _OF_MUST_GATHER: Final = "event-filter.html"
 """A page that shows the Events beside it."""
 _TEXTS: Final[tuple[tuple[str, str], ...]] = (
-    (
-        rf"(?P<line>(?:{_ERRORS})[^\n]{{0,200}})",
-        "kubectl's error instead of objects ({line})",
-    ),
+    (rf"(?P<line>(?:{_ERRORS})[^\n]{{0,200}})", "kubectl's error instead of objects ({line})"),
     (
         r"Name: {2,}\S[^\n]*\n[A-Z][\w /-]*:|Events:\s*\n +Type +Reason +Age ",
         f"text of kubectl describe about neither a node nor a pod; {SAVE}",
@@ -47,10 +44,7 @@ _TEXTS: Final[tuple[tuple[str, str], ...]] = (
         r"(?:[A-Z][A-Z0-9()%-]*(?: [A-Z][A-Z0-9()%-]*)?(?: {2,}|\t)){1,}[A-Z][A-Z0-9()% -]*\s*(?:\n|\Z)",
         f"a table of kubectl, from which only nodes, Events and failed pods are read; {SAVE}",
     ),
-    (
-        _TOP,
-        f"a table of kubectl top; {_STATISTICS}",
-    ),
+    (_TOP, f"a table of kubectl top; {_STATISTICS}"),
     (r"(?i:<!doctype html|<html)", f"a web page, perhaps an error of a proxy; {SAVE}"),
     (
         r"\[(?: *\d+\.\d+|[A-Z][a-z]{2} [A-Z][a-z]{2} +\d+ \d\d:\d\d:\d\d \d{4})\] ",
@@ -69,10 +63,7 @@ _TEXTS: Final[tuple[tuple[str, str], ...]] = (
         r"(?:[^\n]*\n){0,40}?[ \t]+(?:Last )?State:[ \t]+(?:Terminated|Waiting|Running)\s*\n",
         "a part of a described pod, without its name; write the command above it: kubectl describe pod NAME",
     ),
-    (
-        rf"(?:[^\n]*\n){{0,40}}?{_ROW}",
-        f"rows of Events without their object, which are not read; {SAVE}",
-    ),
+    (rf"(?:[^\n]*\n){{0,40}}?{_ROW}", f"rows of Events without their object, which are not read; {SAVE}"),
     (
         r"(?:[^\n]*\n){0,9}?[^\n]*\bkubectl [^\n]{0,2000}-o[ =]?'?(?:jsonpath|go-template)",
         f"fields without names, printed by a template; {SAVE}",
@@ -82,14 +73,8 @@ _TEXTS: Final[tuple[tuple[str, str], ...]] = (
         r"(?:\S+ std(?:out|err) [FP] )?[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ ",
         f"neither a kubelet's log nor a scheduler's dump of its cache; {SAVE}",
     ),
-    (
-        rf"(?:[^\n]*\n){{0,400}}?{_CHECKPOINT}",
-        f"{_A_CHECKPOINT}; {_SAVE_CHECKPOINT}",
-    ),
-    (
-        rf"(?:[^\n]*\n){{0,40}}?{_OF_CPUS}",
-        f"{_ABOUT_CPUS}; {_SAVE_CHECKPOINT}",
-    ),
+    (rf"(?:[^\n]*\n){{0,400}}?{_CHECKPOINT}", f"{_A_CHECKPOINT}; {_SAVE_CHECKPOINT}"),
+    (rf"(?:[^\n]*\n){{0,40}}?{_OF_CPUS}", f"{_ABOUT_CPUS}; {_SAVE_CHECKPOINT}"),
     (
         r"(?:[^\n]*\n){0,9}?[^\n]*\bkubectl [^\n]{0,2000}--no-headers",
         f"columns without their heads; leave out --no-headers, or {SAVE}",
@@ -106,10 +91,7 @@ _TEXTS: Final[tuple[tuple[str, str], ...]] = (
         r"(?:# (?:HELP|TYPE) )?(?:node|pod)_(?:cpu_usage_seconds_total|memory_working_set_bytes)[ {]",
         f"a kubelet's /metrics/resource, which is not read; {_STATISTICS}",
     ),
-    (
-        r"(?:# (?:HELP|TYPE) )?kube_\w+[ {]",
-        f"metrics of kube-state-metrics, which lack the times of events; {SAVE}",
-    ),
+    (r"(?:# (?:HELP|TYPE) )?kube_\w+[ {]", f"metrics of kube-state-metrics, which lack the times of events; {SAVE}"),
     (
         r"(?:[A-Za-z0-9+/]{60,100}={0,2}\r?\n){3}|(?!\d+\s*\Z)[A-Za-z0-9+/]{200,}={0,2}\s*\Z",
         "text in base64; decode it first: base64 -d FILE > FILE.json (and gunzip it if it was compressed)",
@@ -130,14 +112,8 @@ _TEXTS: Final[tuple[tuple[str, str], ...]] = (
         r"(?:NAMESPACE,)?(?:NAME,READY,STATUS|NAME,STATUS,ROLES|LAST SEEN,TYPE,REASON)\b",
         f"a table of kubectl with commas, which is not read; {SAVE}",
     ),
-    (
-        r"(?:(?:pod|node|event)/[a-z0-9][a-z0-9.-]*\s*\n)+\s*\Z",
-        f"names of objects without the objects; {SAVE}",
-    ),
-    (
-        r"(?:status|conditions|containerStatuses):\s*\n[ -]",
-        f"a part of an object, without its kind and name; {SAVE}",
-    ),
+    (r"(?:(?:pod|node|event)/[a-z0-9][a-z0-9.-]*\s*\n)+\s*\Z", f"names of objects without the objects; {SAVE}"),
+    (r"(?:status|conditions|containerStatuses):\s*\n[ -]", f"a part of an object, without its kind and name; {SAVE}"),
     (
         r"(?:[^\n]*\n){0,400}?```\w*\s*\n\s*(?:apiVersion: v1|\{\s*\"(?:apiVersion|kind|items)\")",
         "text around objects, such as a ticket; save the objects between its fences as files",

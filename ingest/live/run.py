@@ -86,10 +86,7 @@ class Live:
         """Set once the first list of Nodes has ended or failed: other objects are judged by the existing Nodes."""
         self._emitter = Emitter(settings.cluster, self._emit, clock, self.tally)
         self._fleet = Fleet(
-            settings.kubelet,
-            self._emitter,
-            freshness=self._freshness,
-            spawn=lambda work: self._spawn(work).cancel,
+            settings.kubelet, self._emitter, freshness=self._freshness, spawn=lambda work: self._spawn(work).cancel
         )
 
     @classmethod

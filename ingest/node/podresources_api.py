@@ -49,11 +49,7 @@ _SCHEMA: Final[_Schema] = {
         "cpu_ids": (3, "[int64]"),
         "memory": (4, "[ContainerMemory]"),
     },
-    "PodResources": {
-        "name": (1, "string"),
-        "namespace": (2, "string"),
-        "containers": (3, "[ContainerResources]"),
-    },
+    "PodResources": {"name": (1, "string"), "namespace": (2, "string"), "containers": (3, "[ContainerResources]")},
     "ListPodResourcesResponse": {"pod_resources": (1, "[PodResources]")},
     "AllocatableResourcesResponse": {
         "devices": (1, "[ContainerDevices]"),

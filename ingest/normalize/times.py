@@ -92,9 +92,7 @@ def _is_time(hint: Any) -> bool:
 
 
 def _field(name: str, hint: Any) -> _Visit | None:
-    if _is_time(hint):
-        return _of_time(name, is_needed=hint is datetime or name in _KEPT)
-    return _visitor(hint)
+    return _of_time(name, is_needed=hint is datetime or name in _KEPT) if _is_time(hint) else _visitor(hint)
 
 
 def _of_struct(fields: dict[str, _Visit], times: frozenset[str]) -> _Visit:

@@ -66,9 +66,7 @@ class Cleaner:
 
     def _labels(self, value: Any) -> Any:
         """Clean the values only: a label's key, such as `token` or `env`, is not a field's name."""
-        if not isinstance(value, dict):
-            return self(value)
-        return {name: self(each) for name, each in value.items()}
+        return {name: self(each) for name, each in value.items()} if isinstance(value, dict) else self(value)
 
     def _env(self, value: Any) -> Any:
         """Keep the name and the source of each variable, and drop its value."""

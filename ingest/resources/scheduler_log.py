@@ -5,15 +5,10 @@ from typing import Final
 from msgspec.structs import replace
 
 from ingest.messages.modes import CREDENTIALS, STRICT, Mode
-from ingest.model.observation import Observation
-from ingest.model.records import Record, SchedulingAttemptRecord
+from ingest.model.records import SchedulingAttemptRecord
 from ingest.model.scheduler import Attempt
 from ingest.resources.decoding import kept
 from ingest.resources.resource import Fields, Resource, seen
-
-
-def _records(observation: Observation, attempt: Attempt) -> list[Record]:
-    return [SchedulingAttemptRecord(**seen(observation), attempt=attempt)]
 
 
 def _passing(attempt: Attempt, mode: Mode) -> Attempt:
@@ -29,6 +24,6 @@ SCHEDULER_LOG: Final = Resource(
     name="scheduler_log",
     decode=kept(Attempt, lambda attempt: _passing(attempt, CREDENTIALS)),
     strict=lambda attempt: _passing(attempt, STRICT),
-    records=_records,
+    records=lambda observation, attempt: [SchedulingAttemptRecord(**seen(observation), attempt=attempt)],
     word="scheduler",
 )

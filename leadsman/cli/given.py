@@ -11,7 +11,6 @@ from common.text import plain
 
 DEFAULT_DSN: Final = "chdb://leadsman-db"
 PIPED: Final = Path("-")
-"""Standard input."""
 _MOST_NAMED: Final = 5
 
 

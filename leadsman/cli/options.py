@@ -24,7 +24,6 @@ _DAYS: Final = re.compile(r"([0-9]{1,6})d")
 
 
 READABLE: Final = ReadableFile(path_type=Path)
-"""A file that the command reads."""
 FILE: Final = click.Path(path_type=Path)
 
 

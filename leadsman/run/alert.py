@@ -122,9 +122,7 @@ class Delivering:
             found = [(Alert(*row), at) for *row, at in database.query(_READ, given, described=False).rows]
         return [
             Received(
-                message_of(each),
-                f"{each.fingerprint}@{each.starts_at.isoformat()}#{each.status}",
-                at.astimezone(UTC),
+                message_of(each), f"{each.fingerprint}@{each.starts_at.isoformat()}#{each.status}", at.astimezone(UTC)
             )
             for each, at in found
         ]

@@ -99,8 +99,6 @@ class QueryProcess:
 
 
 class _Child:
-    """`sql.questions.child`."""
-
     def __init__(self, folder: str, database: str) -> None:
         self._process = subprocess.Popen(  # noqa: S603 - our own module
             [sys.executable, "-I", "-m", "sql.questions.child", folder, database],

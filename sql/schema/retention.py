@@ -29,8 +29,6 @@ _BEFORE_SETTINGS: Final = re.compile(r"^(?=SETTINGS\b)", re.MULTILINE)
 
 
 class Kept(NamedTuple):
-    """Tables of one retention."""
-
     name: str
     """In the option: `--keep-NAME-days`."""
     what: str

@@ -28,7 +28,7 @@ from streams.fold.findings import is_waiting, ready_state
 from streams.fold.reasons import REASONS
 from streams.fold.sentences import SENTENCES
 from streams.rules.events.messages import PRESSURES
-from streams.rules.eviction import memory, order, signals
+from streams.rules.eviction import order, signals
 from streams.rules.eviction.thresholds import first_met
 from streams.rules.eviction.unguarded import CONSEQUENCES, is_low, is_near
 from streams.rules.image_gc import thresholds
@@ -161,10 +161,10 @@ RULES: Final[Mapping[str, Amount]] = {
     "first_threshold": first_met(*_columns("hard_threshold", "soft_threshold")),
     "is_waiting": is_waiting(*_columns("change", "phase")),
     "ready_state": ready_state(*_columns("deleted", "ready", "ready_message")),
-    "uncounted_memory": memory.uncounted_memory(
+    "uncounted_memory": signals.uncounted_memory(
         *_columns("usage_bytes", "total_bytes", "free_bytes", "anonymous_bytes", "file_bytes")
     ),
-    "held_back_memory": memory.held_back_memory(
+    "held_back_memory": signals.held_back_memory(
         *_columns(
             "free_bytes", "active_file_bytes", "inactive_file_bytes", "reclaimable_slab_bytes", "free_available_bytes"
         )
@@ -304,4 +304,4 @@ def load_views() -> list[View]:
 
 def _reads(statement: str) -> set[str]:
     words = statement.split()
-    return {after.rstrip(")") for before, after in pairwise(words) if before in {"FROM", "JOIN"}}
+    return {after.rstrip("),") for before, after in pairwise(words) if before in {"FROM", "JOIN"}}

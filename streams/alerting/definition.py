@@ -12,6 +12,7 @@ from ingest.model.records import DeadLetterRecord, HeardRecord, RejectionRecord
 from streams.alerting.active import ActiveAlert, Group, key_of
 from streams.alerting.rule_settings import RuleSettings
 from streams.fold.findings import Row
+from streams.fold.reducer import NoState
 
 Input: TypeAlias = Literal[
     "samples",
@@ -29,8 +30,6 @@ Input: TypeAlias = Literal[
 
 
 class Need(NamedTuple):
-    """An input that an alert's condition rests on."""
-
     input: Input
     without_it: str
     """The consequence where it is missing, as a person reads it."""
@@ -86,13 +85,7 @@ class Recovered(NamedTuple):
 Change: TypeAlias = Holds | Ends | Happened | Gathers | Recovered
 
 
-class Nothing(msgspec.Struct, frozen=True):
-    """The state of a condition that remembers nothing."""
-
-
 class Now(NamedTuple):
-    """The context of a condition, besides the rows."""
-
     at: datetime
     """The log's event time."""
     active: Mapping[str, ActiveAlert]
@@ -101,7 +94,6 @@ class Now(NamedTuple):
     """Active alerts of `depends_on` by name, if enough to fire on this log, as the `key_of` their labels."""
 
     def of(self, labels: Mapping[str, str]) -> ActiveAlert | None:
-        """Its own active alert with these labels."""
         return self.active.get(key_of(labels))
 
     def is_old(self, happened_at: datetime, settings: RuleSettings) -> bool:
@@ -115,11 +107,11 @@ State = TypeVar("State", bound=msgspec.Struct)
 
 def each_row(
     changes: Callable[[Settings, Any, Now], Iterable[Change]],
-) -> Callable[[Settings, Nothing, Sequence[Any], Now], tuple[Nothing, Sequence[Change]]]:
+) -> Callable[[Settings, NoState, Sequence[Any], Now], tuple[NoState, Sequence[Change]]]:
     """Return the `step` of a condition that looks at one row at a time and remembers nothing."""
 
     @wraps(changes)
-    def step(settings: Settings, state: Nothing, rows: Sequence[Any], now: Now) -> tuple[Nothing, Sequence[Change]]:
+    def step(settings: Settings, state: NoState, rows: Sequence[Any], now: Now) -> tuple[NoState, Sequence[Change]]:
         return state, [change for row in rows for change in changes(settings, row, now)]
 
     return step
@@ -142,7 +134,7 @@ class AlertDefinition(Generic[Settings, State]):
     """Rows that it reads in the log of a node."""
     cluster_rows: tuple[type[Row | DeadLetterRecord | HeardRecord | RejectionRecord], ...] = ()
     """Rows that it reads in the log of a cluster."""
-    state: type[State] = Nothing  # type: ignore[assignment]  # the default goes with the default of State
+    state: type[State] = NoState  # type: ignore[assignment]  # the default goes with the default of State
     """A frozen msgspec Struct whose fields all have defaults. No other alert reads it."""
     version: int = 1
     """Raise it where the shape of `state` changes: the condition starts again then, and active alerts go on."""

@@ -14,7 +14,7 @@ import msgspec
 from common.errors import BadRecord
 from ingest.model.records import ForgetRecord, HeardRecord, Record
 from streams.alerting.active import ActiveAlert
-from streams.alerting.definition import AnyAlert, Gathers, Happened, Holds, Nothing, Now
+from streams.alerting.definition import AnyAlert, Gathers, Happened, Holds, Now
 from streams.alerting.holding import (
     RESOLVED,
     Origin,
@@ -32,7 +32,7 @@ from streams.alerting.holding import (
 )
 from streams.alerting.rules_file import ALERTS, AlertRules, default_rules
 from streams.fold.findings import Alert, NodeRow, SourceError
-from streams.fold.reducer import Concluded, Reducer, Withdrawal, retried
+from streams.fold.reducer import Concluded, NoState, Reducer, Withdrawal, retried
 from streams.rules.pod_ends.when import drainer
 
 CORDONED: Final = "cordoned"
@@ -86,7 +86,7 @@ _Log: TypeAlias = Literal["node", "cluster"]
 
 def log_state(alerts: Sequence[AnyAlert]) -> type[State]:
     """Return a log's state type: active alerts, and what conditions of this version remember, by alert."""
-    remembering = [alert for alert in alerts if alert.state is not Nothing]
+    remembering = [alert for alert in alerts if alert.state is not NoState]
     return cast(
         type[State],
         msgspec.defstruct(

@@ -67,9 +67,7 @@ def known_cause(reason: str) -> str:
     if reason.startswith(_OUT_OF):
         return f"the kubelet counted too few free {name(reason.removeprefix(_OUT_OF))}"
     conditions = [PRESSURES[each] for each in reason.split(",") if each in PRESSURES]
-    if conditions:
-        return f"the node was under {' and '.join(conditions)}"
-    return ""
+    return f"the node was under {' and '.join(conditions)}" if conditions else ""
 
 
 _FEWER: Final = {

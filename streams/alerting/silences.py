@@ -63,7 +63,6 @@ class Silence(msgspec.Struct, frozen=True):
     """When it ends; when it was expired, if that was earlier."""
     created_by: str
     comment: str
-    """The reason."""
     updated_at: datetime
 
     def state(self, at: datetime) -> str:

@@ -10,9 +10,8 @@ from ingest.model.records import Record
 from streams.analytics.pod_end_rows import with_actor, with_witness
 from streams.fold.findings import PodEnd
 from streams.fold.shelves import Shelves, all_on, on_shelf, put
-from streams.rules.pod_ends.causes import WITHOUT_WITNESS
+from streams.rules.pod_ends.causes import WITHOUT_WITNESS, Restarts
 from streams.rules.pod_ends.machine import Machine, compared, narrowed, was_rebooted
-from streams.rules.pod_ends.restarts import Restarts
 from streams.rules.pod_ends.when import When
 from streams.rules.scheduling.selectors import Terms
 

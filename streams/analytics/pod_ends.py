@@ -47,6 +47,7 @@ from streams.rules.pod_ends.causes import (
     SIGKILL,
     ContainerEnd,
     End,
+    attempt_that_ended,
     container_ends,
     exit_code,
     is_end_by_probe,
@@ -57,9 +58,9 @@ from streams.rules.pod_ends.causes import (
     pod_end,
     preempted_end,
     restarted_by_probe,
+    restarts_of,
 )
 from streams.rules.pod_ends.machine import end_of_container, may_be_of_a_reboot, was_rebooted, with_event, with_node
-from streams.rules.pod_ends.restarts import attempt_that_ended, restarts_of
 from streams.rules.pod_ends.when import When, deletion_asked_at, drainer, event_when
 from streams.rules.pods.qos import FINISHED
 from streams.rules.scheduling.constraints import DEFAULT_SCHEDULER, constraints_of

@@ -17,8 +17,6 @@ _FIT_KEY: Final = NodeFit._fields.index("resource") + 1
 
 
 class SampleKey(NamedTuple):
-    """Fields that all pods of one sample share."""
-
     cluster: str
     ts: datetime
     node: str

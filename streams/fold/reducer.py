@@ -68,7 +68,7 @@ AnyReducer: TypeAlias = Reducer[Any]
 
 
 class NoState(msgspec.Struct, frozen=True):
-    """The state of a reducer whose records stand for themselves."""
+    """The state of a reducer, or of an alert, that remembers nothing."""
 
 
 def stateless(

@@ -34,7 +34,6 @@ def put(shelves: Shelves[V], key: str, value: V, most: int = 0) -> Shelves[V]:
 
 
 def taken(shelves: Shelves[V], key: str) -> Shelves[V]:
-    """Return the mapping without a key."""
     name = _shelf(key)
     if key not in shelves.get(name, {}):
         return shelves

@@ -62,7 +62,6 @@ def reported(message: str) -> str:
 
 
 def capital(text: str) -> str:
-    """Return a text with a capital first letter."""
     return f"{text[:1].upper()}{text[1:]}"
 
 

@@ -71,7 +71,6 @@ class FaustAgent:
         self.failure: Exception | None = None
         """The first error. Messages that are not in a written state then stay unacknowledged."""
         self.folded = 0
-        """Number of messages."""
         self.newest_ms: int | None = None
         """Kafka's time of the newest message that was folded."""
         self.next_offsets: dict[int, int] = {}

@@ -72,7 +72,6 @@ class Folded(NamedTuple):
         return any(first <= sent.number <= last for first, last in self.sent.get(sent.publisher, ()))
 
     def after(self, sent: Sent) -> "Folded":
-        """Return this state advanced by a message."""
         publishers = dict(self.sent)
         arrived = _with(publishers.pop(sent.publisher, ()), sent.number)
         if len(publishers) >= PUBLISHERS:

@@ -21,8 +21,6 @@ EXHAUSTS: Final = {alert.name: alert.exhausts for alert in ALERTS}
 
 
 class Episode(NamedTuple):
-    """One alert from firing until it was resolved."""
-
     cluster: str
     node: str
     alertname: str

@@ -68,8 +68,6 @@ class Fate(NamedTuple):
 
 
 class Cluster(NamedTuple):
-    """The facts that decide where the pods go."""
-
     others: Sequence[NodeState]
     """The nodes that are not drained, with their pods."""
     drained: Sequence[NodeState]

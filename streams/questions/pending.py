@@ -45,8 +45,6 @@ _NOTHING: Final[tuple[_Words, _Words]] = ((), ())
 
 
 class Waiting(NamedTuple):
-    """A pending pod, from its row."""
-
     namespace: str
     pod: str
     uid: str

@@ -23,17 +23,7 @@ def as_tables(found: Backtest) -> Iterator[Shown]:
         yield f"Alerts with the rules {plain(name)}: {len(fired)}"
         yield _table(
             ("fired", "resolved", "lasted", "severity", "alert", "what"),
-            [
-                (
-                    _time(each.starts_at),
-                    _time(each.ends_at) if each.ends_at else "still fires",
-                    in_words((each.ends_at - each.starts_at).total_seconds()) if each.ends_at else "-",
-                    each.severity,
-                    each.alertname,
-                    each.summary,
-                )
-                for each in fired
-            ],
+            [(*_span(each), each.severity, each.alertname, each.summary) for each in fired],
         )
     yield "Evictions and rejections, and what announced them"
     yield _table(
@@ -123,15 +113,7 @@ def _unfulfilled(found: Backtest) -> Iterator[Shown]:
         if idle:
             yield _table(
                 ("fired", "resolved", "alert", "what"),
-                [
-                    (
-                        _time(each.starts_at),
-                        _time(each.ends_at) if each.ends_at else "still fires",
-                        each.alertname,
-                        each.summary,
-                    )
-                    for each in idle
-                ],
+                [(*_span(each)[:2], each.alertname, each.summary) for each in idle],
             )
 
 
@@ -163,6 +145,13 @@ def _leads(by: list[Announced]) -> str:
 
 def _table(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[Column]:
     return of_text(columns, ([plain(value, _CELL) for value in row] for row in rows))
+
+
+def _span(each: Episode) -> tuple[str, str, str]:
+    fired = _time(each.starts_at)
+    if each.ends_at is None:
+        return fired, "still fires", "-"
+    return fired, _time(each.ends_at), in_words((each.ends_at - each.starts_at).total_seconds())
 
 
 def _time(ts: datetime) -> str:

@@ -73,27 +73,20 @@ def read_alerts(db: Database, evidence: Evidence, node: str = "") -> list[Alert]
     if not db.has(TABLE):
         return None
     silences, silencing = read_silences(db) if db.has("silences") else [], Silencing()
-    return [
-        Alert(
-            row["alertname"],
-            row["severity"],
-            row["node"],
-            row["status"] == "firing" and not evidence.lost,
-            row["starts_at"],
-            None if row["status"] == "firing" else row["ends_at"],
-            row["annotations"].get("summary", ""),
-            row["annotations"].get("description", ""),
-            row["annotations"].get("runbook_url", ""),
-            bool(row["unknown"]) or (row["status"] == "firing" and evidence.lost),
-            row["resource"],
-            _words(silencing.silence_of(row["labels"], silences, evidence.scope.asked_at))
-            if row["status"] == "firing"
-            else "",
-            row["labels"].get("namespace", ""),
-            row["labels"],
+    found = []
+    for row in ask(db, "alerts", evidence.scope, node=node):
+        is_firing, labels, texts = row["status"] == "firing", row["labels"], row["annotations"]
+        silence = silencing.silence_of(labels, silences, evidence.scope.asked_at) if is_firing else None
+        found.append(
+            Alert(
+                *(row["alertname"], row["severity"], row["node"], is_firing and not evidence.lost, row["starts_at"]),
+                None if is_firing else row["ends_at"],
+                *(texts.get("summary", ""), texts.get("description", ""), texts.get("runbook_url", "")),
+                bool(row["unknown"]) or (is_firing and evidence.lost),
+                *(row["resource"], _words(silence), labels.get("namespace", ""), labels),
+            )
         )
-        for row in ask(db, "alerts", evidence.scope, node=node)
-    ]
+    return found
 
 
 def _words(silence: Silence | None) -> str:

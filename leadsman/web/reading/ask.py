@@ -33,7 +33,6 @@ _BRANCH: Final = re.compile(r"\n +UNION ALL (SELECT [^\n]+ GROUP BY [^\n]+)")
 """A branch of a UNION that has no row of an empty table."""
 
 RowDict: TypeAlias = dict[str, Any]
-"""A row by column name."""
 
 
 @cache

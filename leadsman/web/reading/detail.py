@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from operator import itemgetter
 from typing import Final, NamedTuple, TypeAlias
 
 from ingest.model.cpuset import InvalidCpuSet, parse_cpuset
@@ -22,6 +23,7 @@ COLOURS: Final = 8
 MOST_CELLS: Final = 1024
 """A NUMA node of more CPUs is drawn as numbers only."""
 _LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_COUNTS: Final = itemgetter("cpus", "reserved_cpus", "exclusive_cpus", "free_cpus", "free_cores")
 
 
 class Holder(NamedTuple):
@@ -118,15 +120,7 @@ def _numa_node(row: RowDict, by_cpu: Mapping[int, Holder]) -> NumaNode:
             cells[cpu] = Cell(cpu, FREE, None)
         else:
             cells[cpu] = Cell(cpu, UNKNOWN if missing else RESERVED, None)
-    return NumaNode(
-        row["numa_node"],
-        _cores(cells, row["core_cpusets"]),
-        row["cpus"],
-        row["reserved_cpus"],
-        row["exclusive_cpus"],
-        row["free_cpus"],
-        row["free_cores"],
-    )
+    return NumaNode(row["numa_node"], _cores(cells, row["core_cpusets"]), *_COUNTS(row))
 
 
 def _cores(cells: Mapping[int, Cell], core_cpusets: Sequence[str]) -> tuple[tuple[Cell, ...], ...]:
@@ -275,13 +269,9 @@ def usages(row: RowDict, node: NodeLine) -> list[Usage]:
     made = [
         _usage(row, "cpu", "CPU used", lambda value: resource(round(value / 1e6), "cpu"), of_cpu),
         _usage(row, "memory", "Memory used (working set)", size, of_memory),
-        *(_usage(row, key, name, _stalled, " of the time") for key, name in _STALLS),
+        *(_usage(row, key, name, lambda percent: f"{percent:.0f} %", " of the time") for key, name in _STALLS),
     ]
     return [each for each in made if each is not None]
-
-
-def _stalled(percent: float) -> str:
-    return f"{percent:.0f} %"
 
 
 def _usage(row: RowDict, key: str, name: str, words: Callable[[float], str], unit: str) -> Usage | None:

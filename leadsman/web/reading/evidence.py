@@ -283,7 +283,6 @@ def gaps(evidence: Evidence) -> list[str]:
 
 
 def no_pod(evidence: Evidence) -> str:
-    """Return what is not known without pods."""
     after = _after(evidence.pods_until)
     if evidence.events_known:
         known = "what happened to pods is known only from Events, and pending pods are unknown."
@@ -295,7 +294,6 @@ def no_pod(evidence: Evidence) -> str:
 
 
 def no_event(evidence: Evidence) -> str:
-    """Return what is not known without Events."""
     if evidence.log_lines:
         return "No Event was seen: image GC and deleted pods are known only from kubelets' logs."
     unknown = "image GC, Warnings, and what happened to deleted pods are unknown."

@@ -132,8 +132,6 @@ class Group(NamedTuple):
 
 
 class Fleet(NamedTuple):
-    """The map, and what it was chosen by."""
-
     room: str
     by: str
     order: str

@@ -1,6 +1,7 @@
 """The order in which the kubelet would evict a node's pods, and why (rules: eviction-order)."""
 
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 from ingest.model.samples import USAGES, NodeSample
@@ -20,6 +21,10 @@ _SAMPLE: Final = (
     "imagefs_inodes",
     "containerfs_capacity_bytes",
     "containerfs_inodes",
+)
+
+_RANKED: Final = itemgetter(
+    *("namespace", "pod", "uid", "priority", "memory_request_bytes", "ephemeral_request_bytes", "has_stats")
 )
 
 
@@ -77,16 +82,7 @@ def orders(
 
 
 def ranked_pod(row: RowDict) -> RankedPod:
-    pod = RankedPod(
-        row["namespace"],
-        row["pod"],
-        row["uid"],
-        row["priority"],
-        row["memory_request_bytes"],
-        row["ephemeral_request_bytes"],
-        has_stats=bool(row["has_stats"]),
-        critical=bool(row["critical"]),
-    )
+    pod = RankedPod(*_RANKED(row))._replace(has_stats=bool(row["has_stats"]), critical=bool(row["critical"]))
     return pod._replace(**{name: row[name] for name in USAGES}) if pod.has_stats else pod
 
 

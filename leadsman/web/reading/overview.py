@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
-from typing import Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from leadsman.web.reading.alerts import Alert, read_alerts
 from leadsman.web.reading.ask import RowDict, ask, by_node, rows
@@ -247,36 +247,30 @@ def _names_any(view: Overview) -> bool:
     return any(of_it) or bool(view.unknown.source_errors)
 
 
+_OF_NODES: Final = (
+    *("image_gc", "numa_failures", "blind_spots", "waiting", "not_ready", "evicted", "killed", "refused", "resizes"),
+    *("terminating", "problems", "culprits", "event_cordons"),
+)
+"""Fields of an overview whose rows are each about one node."""
+
+
 def narrowed(view: Overview, node: NodeLine, warnings: Sequence[RowDict]) -> Overview:
     """Return the part of an overview about one node, with its own warnings: a cluster's are summed over its nodes."""
-
-    def on_it(rows: Iterable[RowDict]) -> tuple[RowDict, ...]:
-        return tuple(row for row in rows if row["node"] == node.name)
-
     late, unknown = view.late_joiners, view.unknown
+    on_it: dict[str, Any] = {
+        name: tuple(row for row in getattr(view, name) if row["node"] == node.name) for name in _OF_NODES
+    }
     return view._replace(
         node=node.name,
         nodes=(node,),
         alerts=None if view.alerts is None else tuple(alert for alert in view.alerts if alert.node == node.name),
-        image_gc=on_it(view.image_gc),
         late_joiners=late if late and node.name in (*late["youngest_nodes"], *late["oldest_nodes"]) else None,
-        numa_failures=on_it(view.numa_failures),
-        blind_spots=on_it(view.blind_spots),
         unknown=unknown._replace(
             source_errors=tuple(row for row in unknown.source_errors if node.name in row["nodes"])
         ),
         evidence=of_node(view.evidence, node.name, node.sampled_at),
-        waiting=on_it(view.waiting),
         warnings=tuple(warnings),
-        not_ready=on_it(view.not_ready),
-        evicted=on_it(view.evicted),
-        killed=on_it(view.killed),
-        refused=on_it(view.refused),
-        resizes=on_it(view.resizes),
-        terminating=on_it(view.terminating),
-        problems=on_it(view.problems),
-        culprits=on_it(view.culprits),
-        event_cordons=on_it(view.event_cordons),
+        **on_it,
     )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
+from operator import itemgetter
 from typing import Final, NamedTuple, TypeAlias
 
 from leadsman.web.reading.alerts import Alert
@@ -87,8 +88,10 @@ class Filter(NamedTuple):
         return cls(*(values[name] for name in cls._fields))
 
     def fits(self, each: Happening) -> bool:
-        """Tell whether the filter's node and namespace match."""
         return self.on in {"", each.node} and (not self.namespace or self.namespace in each.namespaces)
+
+
+_MOMENT: Final = itemgetter("ts", "ts", "node", "kind", "what", "about")
 
 
 class Happened(NamedTuple):
@@ -134,16 +137,7 @@ def read_timeline(
             else rows
         )
     moments = [
-        Happening(
-            row["ts"],
-            row["ts"],
-            row["node"],
-            row["kind"],
-            row["what"],
-            row["about"],
-            namespaces=tuple(row["namespaces"]),
-            pod=row["pod"],
-        )
+        Happening(*_MOMENT(row))._replace(namespaces=tuple(row["namespaces"]), pod=row["pod"])
         for row in rows
         if row["about"] not in _LASTING.get(row["kind"], ())
     ]

@@ -60,9 +60,7 @@ def unit(signal: str) -> str:
 
 def amount(value: float | None, signal: str) -> str:
     """An amount of a signal, as 14.4 GiB, 12.6 M inodes."""
-    if value is None:
-        return "unknown"
-    return amount_of(value, signal)
+    return "unknown" if value is None else amount_of(value, signal)
 
 
 def size(value: float | None) -> str:

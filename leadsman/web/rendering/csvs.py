@@ -1,6 +1,7 @@
 """The tables of the pages as CSV: raw numbers, whose column names have the unit, and times in UTC."""
 
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 from typing import Any, Final
 
 from leadsman.web.attention.episodes import Timeline
@@ -14,6 +15,7 @@ from sql.questions.cells import as_csv
 EPISODES: Final = 10_000
 NUMA_NAMES: Final = ("cpus", "reserved", "exclusive", "free", "memory_allocatable", "memory_available")
 """Columns of a band."""
+_EPISODE: Final = attrgetter("since", "until", "kind", "severity.word")
 
 
 def nodes(lines: Iterable[Line]) -> str:
@@ -60,21 +62,8 @@ def alerts(found: Iterable[Alert]) -> str:
 
 def timeline(story: Timeline) -> str:
     names = ("since", "until", "kind", "severity", "times", "nodes", "what")
-    return _csv(
-        names,
-        (
-            (
-                each.since,
-                each.until,
-                each.kind,
-                each.severity.word,
-                len(each.happenings),
-                "; ".join(each.nodes),
-                each.what,
-            )
-            for each in story.episodes
-        ),
-    )
+    rows = ((*_EPISODE(each), len(each.happenings), "; ".join(each.nodes), each.what) for each in story.episodes)
+    return _csv(names, rows)
 
 
 def pods(detail: Detail) -> str:

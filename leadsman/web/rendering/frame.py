@@ -70,11 +70,9 @@ class Frame(NamedTuple):
         return self.axis.percent(at), self.y(value)
 
     def polygon(self, points: Iterable[tuple[float, float]]) -> str:
-        """A path along times and amounts."""
         return "M" + "L".join(f"{self._x(at)} {self.y(value)}" for at, value in points)
 
     def path(self, at: Sequence[int], values: Sequence[int], gaps: Sequence[tuple[int, int]]) -> str:
-        """A line of samples, broken at gaps."""
         ends = {earlier for earlier, _ in gaps}
         parts, pen = [], "M"
         for when, value in zip(at, values, strict=True):
@@ -85,7 +83,6 @@ class Frame(NamedTuple):
         return "".join(parts)
 
     def stepped(self, threshold: Threshold) -> str:
-        """A threshold as it was at each time."""
         parts, before = [], None
         for since, value in threshold.steps:
             x = self._x(since)

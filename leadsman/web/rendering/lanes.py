@@ -51,7 +51,6 @@ def lanes_of(chart: Chart, episodes: Iterable[Episode], scope: Scope) -> list[Pl
 
 
 def pressure_of(chart: Chart, episodes: Iterable[Episode], scope: Scope) -> list[tuple[datetime, datetime]]:
-    """When the chart's condition held."""
     held = (each for episode in _pressure(chart, episodes) for each in episode.happenings)
     return [(max(each.since, scope.since), each.until or scope.until) for each in held]
 

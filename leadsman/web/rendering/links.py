@@ -86,7 +86,6 @@ class Links:
         return _address(NODE, {**self._scope, "node": name})
 
     def node_then(self, name: str, since: datetime, until: datetime) -> str:
-        """Its page, of another range."""
         kept = {**_only(self._scope, "cluster"), "node": name}
         return _address(NODE, {**kept, "since": address_time(since), "until": address_time(until)})
 

@@ -3,7 +3,7 @@
 import base64
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -213,6 +213,13 @@ def _finished(value: object) -> object:
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
+_FILTERS: Final[tuple[Callable[..., object], ...]] = (
+    *(words.amount, words.clock, words.count, words.duration, words.timestamp, words.percent, words.resource),
+    *(words.sentence, words.size, group_alerts, measured, counted, address_time, json_block),
+    *(absent, age, freshness, nothing_found, timed, spark),
+)
+
+
 @cache
 def environment() -> Environment:
     made = Environment(
@@ -223,27 +230,7 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters = (words.amount, words.clock, words.count, words.duration, words.timestamp, words.percent, words.resource)
-    made.filters |= {
-        each.__name__: each
-        for each in (
-            *filters,
-            group_alerts,
-            measured,
-            words.sentence,
-            words.size,
-            counted,
-            address_time,
-            json_block,
-            absent,
-            age,
-            freshness,
-            nothing_found,
-            timed,
-            spark,
-        )
-    }
-    made.filters |= {"plain": shown, "step": step_html}
+    made.filters |= {each.__name__: each for each in _FILTERS} | {"plain": shown, "step": step_html}
     made.tests |= {"is_web": is_web}
     made.globals |= {
         "find_at": FIND,

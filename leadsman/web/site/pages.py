@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Final, NamedTuple, TypeAlias
+from urllib.parse import urlencode
 
 from common.clock import SYSTEM
 from common.text import match
@@ -23,13 +24,45 @@ from leadsman.web.reading.timeline import Filter, read_timeline
 from leadsman.web.reading.words import timestamp
 from leadsman.web.rendering import csvs
 from leadsman.web.rendering.help import runbook_page, runbooks_page
-from leadsman.web.rendering.links import FIND, NOWHERE, NUMA, RUNBOOKS, Links
+from leadsman.web.rendering.links import ASK, FIND, NODE, NOWHERE, NUMA, RUNBOOKS, Links
 from leadsman.web.rendering.node_table import Narrowing, narrowed
 from leadsman.web.rendering.render import lines_of, node_page, note_page, numa_page, overview_page, render
 from leadsman.web.rendering.report import EMPTY, empty_commands, empty_texts
 from sql.database.errors import DatabaseError
 from sql.database.open import Database
 from streams.alerting.runbook import runbooks
+
+_PAGES: Final = {page.strip("/"): page for page in (ASK, FIND, NODE, NUMA, RUNBOOKS)}
+_NAMED: Final = {
+    "node": (NODE, "node"),
+    "nodes": (NODE, "node"),
+    "pod": (FIND, "q"),
+    "pods": (FIND, "q"),
+    "find": (FIND, "q"),
+}
+"""Page and parameter for a path that ends in a name."""
+
+
+def meant(path: str, query: str) -> str:
+    """Return the address that a path without a page means, with its query, still quoted; empty if it means none.
+
+    Slashes at its end and the case of its letters do not matter: `/runbooks`, `/NUMA/`, `/node/NAME/`.
+    """
+    head, _, name = path.strip("/").partition("/")
+    page = _PAGES.get(head.lower(), "")
+    if name:
+        page, query = _of_name(head.lower(), name, query)
+    return f"{page}?{query}" if page and query else page
+
+
+def _of_name(head: str, name: str, query: str) -> tuple[str, str]:
+    if head == RUNBOOKS.strip("/"):
+        known = {each.lower(): each for each in runbooks()}
+        found = known.get(name.lower().removesuffix(".md"))
+        return (RUNBOOKS + found if found else ""), query
+    page, key = _NAMED.get(head, ("", ""))
+    return page, "&".join(filter(None, (query, urlencode({key: name}))))
+
 
 EPISODES: Final = 200
 LONGEST: Final = 500

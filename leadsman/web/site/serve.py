@@ -25,7 +25,6 @@ from leadsman.web.site.access import Guesses, is_loopback, is_own_name, is_own_r
 from leadsman.web.site.answers import CSV, note, sent, with_headers
 from leadsman.web.site.asking import Question, csv_of, page_of
 from leadsman.web.site.live import MOST_ID, Pulse, read_marks
-from leadsman.web.site.mistyped import meant
 from leadsman.web.site.pages import (
     LONGEST,
     NoSuchNode,
@@ -35,6 +34,7 @@ from leadsman.web.site.pages import (
     Request,
     empty_page,
     find_of,
+    meant,
     node_of,
     numa_of,
     overview_of,
@@ -95,7 +95,6 @@ class Site:
         """Connections on which an answer is under way."""
 
     def application(self) -> web.Application:
-        """All routes behind the token and the refusals."""
         app = web.Application(middlewares=[self._noted, self._guarded, self._failed], client_max_size=1024)
         app.add_routes(telemetry.routes("page"))
         app.router.add_get(HOME, partial(self._page, partial(overview_of, now=self._now)))
@@ -329,5 +328,4 @@ async def listening(
 
 
 def address(host: str, port: int) -> str:
-    """Format an address for a browser."""
     return f"http://{f'[{host}]' if ':' in host else host}:{port}/"

@@ -7,15 +7,7 @@
 -- param cluster, node
 -- param pods UInt32 2: storms of at least this many pods
 -- param since, until
-SELECT
-    cluster,
-    node,
-    condition,
-    started_at,
-    ended_at,
-    pods,
-    namespaces,
-    owners
+SELECT cluster, node, condition, started_at, ended_at, pods, namespaces, owners
 FROM admission_storms
 WHERE pods >= {pods:UInt32}
     AND {asked cluster, node}

@@ -5,22 +5,14 @@
 -- newest
 -- param cluster, node, since, until
 SELECT
-    cluster,
-    ts,
-    node,
+    cluster, ts, node,
     mapFilter((resource, amount) -> amount != now_before[resource], now) AS allocatable,
     mapFilter((resource, amount) -> amount != now[resource], now_before) AS allocatable_before,
     mapFilter((resource, amount) -> amount != has_before[resource], has) AS capacity,
     mapFilter((resource, amount) -> amount != has[resource], has_before) AS capacity_before
-FROM
-(
+FROM (
     SELECT
-        cluster,
-        ts,
-        node,
-        mapSort(n.allocatable) AS now,
-        mapSort(n.capacity) AS has,
-        row_number() OVER w AS nth,
+        cluster, ts, node, mapSort(n.allocatable) AS now, mapSort(n.capacity) AS has, row_number() OVER w AS nth,
         lagInFrame(mapSort(n.allocatable)) OVER w AS now_before,
         lagInFrame(mapSort(n.capacity)) OVER w AS has_before
     FROM nodes AS n

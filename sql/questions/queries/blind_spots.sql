@@ -4,16 +4,7 @@
 -- needs nodes, pods
 -- param cluster
 -- param verdict String '': lost_node, stale_view, ghost_nodes or inconclusive; empty is all
-SELECT
-    cluster,
-    ts,
-    verdict,
-    node,
-    namespace,
-    pod,
-    evidence,
-    test,
-    scheduler_version
+SELECT cluster, ts, verdict, node, namespace, pod, evidence, test, scheduler_version
 FROM scheduler_blind_spots
 WHERE ({verdict:String} = '' OR verdict = {verdict:String})
     AND {asked cluster}

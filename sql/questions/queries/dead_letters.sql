@@ -2,10 +2,7 @@
 -- group Unknown
 -- shows error_type, records, example_at, example_reason
 SELECT
-    error_type,
-    count() AS records,
-    min(ts) AS first_at,
-    max(ts) AS last_at,
+    error_type, count() AS records, min(ts) AS first_at, max(ts) AS last_at,
     argMin(position, (ts, position)) AS example_at,
     argMin(reason, (ts, position)) AS example_reason,
     argMin(substring(payload, 1, 120), (ts, position)) AS example_begins

@@ -8,61 +8,29 @@
 -- param namespace String '': only pods of this namespace; empty is all
 -- param kind String '': only this kind, such as logs or outside_pods; pod is the sum of each pod; empty is all
 SELECT
-    cluster,
-    node,
-    kind,
-    namespace,
-    pod,
-    volume,
-    used_bytes,
-    round(bytes_per_second) AS bytes_per_second,
-    limit_bytes,
-    over_limit,
-    round(seconds_to_limit) AS seconds_to_limit,
+    cluster, node, kind, namespace, pod, volume, used_bytes, round(bytes_per_second) AS bytes_per_second, limit_bytes,
+    over_limit, round(seconds_to_limit) AS seconds_to_limit,
     round(seconds_to_threshold) AS seconds_to_threshold,
-    nodefs_used_bytes,
-    pods_used_bytes,
-    pods_ratio
-FROM
-(
+    nodefs_used_bytes, pods_used_bytes, pods_ratio
+FROM (
     SELECT
-        cluster,
-        node,
-        kind,
-        namespace,
-        pod,
-        volume,
-        toNullable(used_bytes) AS used_bytes,
-        bytes_per_second,
-        limit_bytes,
-        over_limit,
-        seconds_to_limit,
-        seconds_to_threshold,
-        NULL AS nodefs_used_bytes,
-        NULL AS pods_used_bytes,
-        NULL AS pods_ratio
+        cluster, node, kind, namespace, pod, volume, toNullable(used_bytes) AS used_bytes, bytes_per_second,
+        limit_bytes, over_limit, seconds_to_limit, seconds_to_threshold, NULL AS nodefs_used_bytes,
+        NULL AS pods_used_bytes, NULL AS pods_ratio
     FROM disk_growth
     WHERE kind != 'pod' OR limit_bytes IS NOT NULL OR {kind:String} = 'pod'
     UNION ALL
     SELECT
-        n.cluster,
-        n.node,
+        n.cluster, n.node,
         'outside_pods',
         '',
         '',
         '',
         n.nodefs_used_bytes - p.bytes,
-        NULL,
-        NULL,
-        NULL,
-        NULL,
-        NULL,
-        n.nodefs_used_bytes,
-        p.bytes,
+        NULL, NULL, NULL, NULL, NULL, n.nodefs_used_bytes, p.bytes,
         round(p.bytes / nullIf(n.nodefs_used_bytes, 0), 4)
     FROM node_samples AS n
-    LEFT JOIN
-    (
+    LEFT JOIN (
         SELECT cluster, node, ts, sum(rootfs_used_bytes + logs_used_bytes + volumes_used_bytes) AS bytes
         FROM pod_samples
         WHERE (cluster, node, ts) IN (SELECT cluster, node, last_at FROM last_samples)
@@ -70,6 +38,5 @@ FROM
     ) AS p ON p.cluster = n.cluster AND p.node = n.node AND p.ts = n.ts
     WHERE (n.cluster, n.node, n.ts) IN (SELECT cluster, node, last_at FROM last_samples) AND n.nodefs_used_bytes IS NOT NULL
 )
-WHERE {asked node, cluster, namespace}
-    AND ({kind:String} = '' OR kind = {kind:String})
+WHERE {asked node, cluster, namespace} AND ({kind:String} = '' OR kind = {kind:String})
 ORDER BY if({kind:String} = 'pod', NULL, bytes_per_second) DESC NULLS LAST, used_bytes DESC NULLS LAST, cluster, node, kind, namespace, pod, volume

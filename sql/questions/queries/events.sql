@@ -9,18 +9,10 @@
 -- param since, until
 -- param uncertain UInt8 0: 1 shows only events that may have occurred more often
 SELECT
-    cluster,
-    node,
-    type,
-    reason,
-    object_kind,
-    component,
-    sum(occurrences) AS occurrences,
-    max(occurrences_lower_bound) AS lower_bound,
-    count() AS states_seen,
+    cluster, node, type, reason, object_kind, component, sum(occurrences) AS occurrences,
+    max(occurrences_lower_bound) AS lower_bound, count() AS states_seen,
     countIf(occurrences_lower_bound) AS states_uncertain,
-    min(ts) AS first_at,
-    max(ts) AS last_at,
+    min(ts) AS first_at, max(ts) AS last_at,
     argMax(message, (ts, message)) AS last_message
 FROM node_events
 WHERE ({type:String} = '' OR type = {type:String})

@@ -5,14 +5,7 @@
 -- events Evicted
 -- param cluster, node, since, until
 SELECT
-    cluster,
-    node,
-    cause,
-    resource,
-    signal,
-    count() AS pods,
-    min(ts) AS first_at,
-    max(ts) AS last_at,
+    cluster, node, cause, resource, signal, count() AS pods, min(ts) AS first_at, max(ts) AS last_at,
     countIf(evidence = 'status') AS without_an_event
 FROM pod_evictions
 WHERE {asked cluster, node, ts}

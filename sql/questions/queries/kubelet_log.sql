@@ -7,22 +7,8 @@
 -- param said String '': only lines of this kind, for example evicted; empty is all
 -- param since, until
 SELECT
-    cluster,
-    ts,
-    node,
-    said,
-    resource,
-    namespace,
-    pod,
-    pods,
-    image,
-    amount_bytes,
-    message,
-    time_known,
-    earliest,
+    cluster, ts, node, said, resource, namespace, pod, pods, image, amount_bytes, message, time_known, earliest,
     latest
 FROM kubelet_log FINAL
-WHERE {asked cluster, node, namespace}
-    AND ({said:String} = '' OR said = {said:String})
-    AND {asked ts}
+WHERE {asked cluster, node, namespace} AND ({said:String} = '' OR said = {said:String}) AND {asked ts}
 ORDER BY ts, cluster, node, said, pod

@@ -4,16 +4,13 @@
 -- needs nodes, pods
 -- param cluster, node
 SELECT
-    p.cluster AS cluster,
-    p.node AS node,
+    p.cluster AS cluster, p.node AS node,
     JSONExtractString(v.facts, 'driver') AS driver,
     uniqExact(if(JSONHas(v.facts, 'handle'), JSONExtractString(v.facts, 'handle'), v.name)) AS volumes,
     any(if(mapContains(k.limits, driver), k.limits[driver], NULL)) AS attachable
-FROM
-(
+FROM (
     SELECT cluster, namespace, node, change, arrayJoin(JSONExtract(constraints, 'claimed', 'Array(Tuple(String, String, Bool))')).2 AS claim
-    FROM
-    (
+    FROM (
         SELECT cluster, namespace, node, change, constraints
         FROM pod_bindings FINAL
         ORDER BY ts DESC
@@ -21,16 +18,14 @@ FROM
     )
     WHERE change IN ('bound', 'updated')
 ) AS p
-INNER JOIN
-(
+INNER JOIN (
     SELECT cluster, namespace, name, JSONExtractString(facts, 'volume') AS volume
     FROM scheduled_now
     WHERE resource = 'persistentvolumeclaims'
 ) AS c ON c.cluster = p.cluster AND c.namespace = p.namespace AND c.name = p.claim
 INNER JOIN (SELECT cluster, name, facts FROM scheduled_now WHERE resource = 'persistentvolumes') AS v
     ON v.cluster = c.cluster AND v.name = c.volume
-LEFT JOIN
-(
+LEFT JOIN (
     SELECT cluster, name, JSONExtract(facts, 'limits', 'Map(String, Int64)') AS limits
     FROM scheduled_now
     WHERE resource = 'csinodes'

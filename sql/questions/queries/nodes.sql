@@ -4,22 +4,10 @@
 -- needs nodes
 -- param cluster, node
 SELECT
-    cluster,
-    node,
-    ts AS seen_at,
-    deleted,
-    ready,
-    ready_since,
-    ready_message,
-    unschedulable,
-    kubelet_version,
+    cluster, node, ts AS seen_at, deleted, ready, ready_since, ready_message, unschedulable, kubelet_version,
     created_at,
     arraySort(arrayFilter(each -> each != '', arrayMap(each -> extract(each, '^node-role\\.kubernetes\\.io/(.+)$'), mapKeys(labels)))) AS roles,
-    pool,
-    zone_key,
-    taints,
-    problems,
-    allocatable
+    pool, zone_key, taints, problems, allocatable
 FROM nodes
 WHERE {asked cluster, node}
 ORDER BY cluster, node, ts DESC

@@ -9,16 +9,10 @@
 -- param by String '': node gives a row for each node and one for the cluster; empty is by NUMA node
 WITH if(s.policy != '', s.policy, n.cpu_manager_policy) AS policy
 SELECT
-    cluster,
-    n.scope AS scope,
-    node,
-    a.numa_node AS numa_node,
-    a.cpus AS cpus,
-    a.reserved_cpus AS reserved_cpus,
+    cluster, n.scope AS scope, node, a.numa_node AS numa_node, a.cpus AS cpus, a.reserved_cpus AS reserved_cpus,
     if({by:String} = '', a.exclusive_cpus, n.exclusive_cpus) AS exclusive_cpus,
     multiIf({by:String} = '', a.free_cpus, policy = 'none', 0, n.free_cpus) AS free_cpus,
-    a.cores AS cores,
-    a.free_cores AS free_cores,
+    a.cores AS cores, a.free_cores AS free_cores,
     if(policy = 'none', 0, n.largest_fit_cpus) AS largest_fit_cpus,
     if(policy = 'none', 0, n.stranded_cpus) AS stranded_cpus,
     multiIf(
@@ -28,32 +22,26 @@ SELECT
         n.largest_fit_cpus >= {cpus:UInt32}, 'fits one NUMA node',
         n.free_cpus >= {cpus:UInt32}, 'free CPUs suffice, but no NUMA node has them',
         'too few free CPUs') AS verdict,
-    n.skew_ratio AS skew_ratio,
-    n.mean_absolute_deviation AS mean_absolute_deviation,
+    n.skew_ratio AS skew_ratio, n.mean_absolute_deviation AS mean_absolute_deviation,
     n.spanning_pods AS spanning_pods,
     if(a.source != '', a.source, n.source) AS source,
     if(a.fidelity != '', a.fidelity, n.fidelity) AS fidelity,
-    a.assumed AS assumed,
-    n.explanation AS explanation,
-    coalesce(a.seen_at, n.seen_at) AS ts
-FROM
-(
+    a.assumed AS assumed, n.explanation AS explanation, coalesce(a.seen_at, n.seen_at) AS ts
+FROM (
     SELECT cluster, node, toNullable(numa_node) AS numa_node, cpus, reserved_cpus, exclusive_cpus, free_cpus, cores, free_cores, source, fidelity, assumed, toNullable(ts) AS seen_at
     FROM numa_allocations
     WHERE {by:String} = ''
     ORDER BY cluster, node, numa_node, ts DESC
     LIMIT 1 BY cluster, node, numa_node
 ) AS a
-FULL OUTER JOIN
-(
+FULL OUTER JOIN (
     SELECT *, toNullable(ts) AS seen_at
     FROM numa_skew
     WHERE {by:String} = 'node' OR scope = 'node'
     ORDER BY ts DESC, fidelity != 'none' DESC
     LIMIT 1 BY cluster, scope, node
 ) AS n USING (cluster, node)
-LEFT JOIN
-(
+LEFT JOIN (
     SELECT cluster, node, argMax(cpu_manager_policy, ts) AS policy
     FROM kubelet_settings
     GROUP BY cluster, node

@@ -4,15 +4,8 @@
 -- needs numa use
 -- param cluster, node
 SELECT
-    cluster,
-    node,
-    numa_node,
-    memory_total_bytes,
-    memory_free_bytes,
-    hugepages_total_bytes,
-    hugepages_free_bytes,
-    round(cpu_busy_ratio, 3) AS cpu_busy_ratio,
-    ts
+    cluster, node, numa_node, memory_total_bytes, memory_free_bytes, hugepages_total_bytes, hugepages_free_bytes,
+    round(cpu_busy_ratio, 3) AS cpu_busy_ratio, ts
 FROM numa_usage FINAL
 WHERE {asked node, cluster}
 ORDER BY ts DESC

@@ -7,22 +7,8 @@
 -- param pod String '': only this pod; empty is all
 -- param namespace, node
 SELECT
-    cluster,
-    namespace,
-    pod,
-    node,
-    fits,
-    reasons,
-    unknowns,
-    scheduler_reasons,
-    taints,
-    numa_verdict,
-    exclusive_cpus,
-    free_cpus,
-    largest_fit_cpus,
-    topology_manager_policy,
-    numa_source,
-    numa_fidelity
+    cluster, namespace, pod, node, fits, reasons, unknowns, scheduler_reasons, taints, numa_verdict, exclusive_cpus,
+    free_cpus, largest_fit_cpus, topology_manager_policy, numa_source, numa_fidelity
 FROM pending_fit
 WHERE ({pod:String} = '' OR pod = {pod:String})
     AND {asked namespace, node, cluster}

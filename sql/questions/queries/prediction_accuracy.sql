@@ -4,8 +4,7 @@
 -- needs samples
 -- param cluster
 SELECT
-    signal,
-    threshold,
+    signal, threshold,
     multiIf(predicted_seconds <= 60, 'up to 1 min', predicted_seconds <= 600, 'up to 10 min', predicted_seconds <= 3600, 'up to 1 h', 'longer') AS ahead,
     count() AS forecasts,
     countIf(outcome = 'met') AS met,

@@ -5,10 +5,7 @@
 -- param cluster, node, since, until
 -- param again UInt32 2: pulled again at least this many times
 SELECT
-    cluster,
-    node,
-    image,
-    count() AS pulls,
+    cluster, node, image, count() AS pulls,
     countIf(cause IN ('maximum_age', 'image_gc', 'unknown')) AS pulls_again,
     countIf(cause = 'maximum_age') AS by_maximum_age,
     countIf(cause = 'image_gc') AS by_image_gc,

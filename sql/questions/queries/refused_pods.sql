@@ -12,8 +12,7 @@ SELECT ts, cluster, node, namespace, pod, owner, reason, refused_by, resource, r
     n.requested_cpus AS requested_cpus, n.free_cpus AS free_cpus, n.largest_fit_cpus AS largest_fit_cpus,
     n.topology_manager_policy AS topology_manager_policy, n.fidelity AS fidelity, if(n.explanation = '', r.explanation, n.explanation) AS explanation, message
 FROM refused_pods AS r
-LEFT JOIN
-(
+LEFT JOIN (
     SELECT cluster, node, namespace, pod, uid, toNullable(requested_cpus) AS requested_cpus, free_cpus, largest_fit_cpus, topology_manager_policy, fidelity, explanation
     FROM numa_admission_failures
 ) AS n USING (cluster, node, namespace, pod, uid)

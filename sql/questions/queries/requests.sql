@@ -9,11 +9,7 @@
 -- param verdict String '': only this verdict: none (requested), exceeded or unused; empty is all
 -- param ratio Float64 2: unused means a memory request of at least this many times the highest use
 SELECT
-    cluster,
-    node,
-    namespace,
-    pod,
-    resource,
+    cluster, node, namespace, pod, resource,
     toNullable(if(o.rank > 0, o.request, asked)) AS request,
     o.usage AS used,
     if(resource = 'memory', h.highest, NULL) AS highest,
@@ -22,14 +18,10 @@ SELECT
         if(asked = 0 AND resource != 'ephemeral-storage', 'none', ''),
         if(o.exceeds_request, 'exceeded', ''),
         if(asked > 0 AND asked >= {ratio:Float64} * highest, 'unused', '')]) AS verdict,
-    qos_class,
-    owner_kind,
-    owner_name
-FROM
-(
+    qos_class, owner_kind, owner_name
+FROM (
     SELECT *, part.1 AS resource, part.2 AS asked, part.3 AS signal
-    FROM
-    (
+    FROM (
         SELECT cluster, node, namespace, pod, uid, ts, change, cpu_request_millicores, memory_request_bytes, ephemeral_request_bytes, qos_class,
             owner_kind, owner_name
         FROM pod_bindings
@@ -44,14 +36,12 @@ FROM
     ] AS part
     WHERE change NOT IN ('finished', 'deleted')
 ) AS b
-LEFT JOIN
-(
+LEFT JOIN (
     SELECT cluster, node, namespace, pod, uid, signal, rank, request, usage, exceeds_request
     FROM eviction_order
     WHERE signal IN ('memory.available', 'nodefs.available')
 ) AS o USING (cluster, node, namespace, pod, uid, signal)
-LEFT JOIN
-(
+LEFT JOIN (
     SELECT cluster, uid, toNullable(max(memory_working_set_bytes_max)) AS highest
     FROM (SELECT cluster, uid, memory_working_set_bytes_max FROM pod_samples_5m SETTINGS final = 0) -- the highest of merged rows is that of all
     GROUP BY cluster, uid

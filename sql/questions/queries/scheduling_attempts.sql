@@ -7,20 +7,8 @@
 -- param pod String '': only this pod; empty is all
 -- param namespace, node, since, until
 SELECT
-    cluster,
-    ts,
-    namespace,
-    pod,
-    node,
-    bound,
-    score,
-    plugins,
-    refused_by,
-    evaluated_nodes,
-    feasible_nodes,
-    listed_nodes,
-    nodes_known,
-    said
+    cluster, ts, namespace, pod, node, bound, score, plugins, refused_by, evaluated_nodes, feasible_nodes,
+    listed_nodes, nodes_known, said
 FROM scheduling_attempts
 WHERE ({pod:String} = '' OR pod = {pod:String})
     AND {asked cluster, namespace, node, ts}

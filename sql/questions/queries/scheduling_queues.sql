@@ -3,20 +3,13 @@
 -- needs queues
 -- shows ts, queue, pods, leaves_when
 -- param cluster
-SELECT
-    cluster,
-    scheduler,
-    ts,
-    queue,
-    pods,
-    leaves_when
+SELECT cluster, scheduler, ts, queue, pods, leaves_when
 FROM scheduling_queues
 WHERE (cluster, scheduler, ts) IN
     (
         -- A scheduler that was asked and no longer leads has no newer queues than those that it had then
         SELECT cluster, scheduler, seen
-        FROM
-        (
+        FROM (
             SELECT cluster, scheduler, max(ts) AS seen, max(if(scheduler = '', toDateTime64(0, 6, 'UTC'), seen)) OVER (PARTITION BY cluster) AS newest
             FROM scheduling_queues
             GROUP BY cluster, scheduler

@@ -3,13 +3,7 @@
 -- shows node, resource, times, last_at, last_error
 -- param cluster, node, since, until
 SELECT
-    cluster,
-    node,
-    resource,
-    kind,
-    count() AS times,
-    min(ts) AS first_at,
-    max(ts) AS last_at,
+    cluster, node, resource, kind, count() AS times, min(ts) AS first_at, max(ts) AS last_at,
     max(silent_seconds) AS longest_silence_seconds,
     argMax(error, (ts, error)) AS last_error
 FROM source_errors

@@ -10,32 +10,15 @@
 -- param percent Float64 1: at least this share of the time
 -- param since, until
 SELECT
-    cluster,
-    ts,
-    node,
-    namespace,
-    pod,
-    round(cpu_some, 1) AS cpu_some_percent,
-    round(memory_some, 1) AS memory_some_percent,
-    round(memory_full, 1) AS memory_full_percent,
-    round(io_some, 1) AS io_some_percent,
-    round(io_full, 1) AS io_full_percent,
-    swap_usage_bytes,
+    cluster, ts, node, namespace, pod, round(cpu_some, 1) AS cpu_some_percent,
+    round(memory_some, 1) AS memory_some_percent, round(memory_full, 1) AS memory_full_percent,
+    round(io_some, 1) AS io_some_percent, round(io_full, 1) AS io_full_percent, swap_usage_bytes,
     round(faults, 1) AS major_faults_per_second
-FROM
-(
+FROM (
     SELECT
-        cluster,
-        ts,
-        node,
-        '' AS namespace,
-        '' AS pod,
-        cpu_psi_some_avg10_percent_max AS cpu_some,
-        memory_psi_some_avg10_percent_max AS memory_some,
-        memory_psi_full_avg10_percent_max AS memory_full,
-        io_psi_some_avg10_percent_max AS io_some,
-        io_psi_full_avg10_percent_max AS io_full,
-        NULL AS swap_usage_bytes,
+        cluster, ts, node, '' AS namespace, '' AS pod, cpu_psi_some_avg10_percent_max AS cpu_some,
+        memory_psi_some_avg10_percent_max AS memory_some, memory_psi_full_avg10_percent_max AS memory_full,
+        io_psi_some_avg10_percent_max AS io_some, io_psi_full_avg10_percent_max AS io_full, NULL AS swap_usage_bytes,
         NULL AS faults
     FROM node_history
     WHERE {rows:String} IN ('', 'nodes')

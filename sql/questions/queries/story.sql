@@ -8,27 +8,18 @@
 -- param since, until
 -- param all UInt8 0: 1 also shows every Event and pod change
 SELECT ts, cluster, node, kind, what
-FROM
-(
+FROM (
     SELECT ts, cluster, node, kind, what, namespaces
     FROM story
     UNION ALL
     SELECT
-        ts,
-        cluster,
-        node,
-        'event' AS kind,
-        {event_seen} AS what,
+        ts, cluster, node, 'event' AS kind, {event_seen} AS what,
         arrayFilter(each -> each != '', [namespace]) AS namespaces
     FROM node_events
     WHERE {all:UInt8} = 1
     UNION ALL
     SELECT
-        ts,
-        cluster,
-        node,
-        'pod' AS kind,
-        {pod_changed} AS what,
+        ts, cluster, node, 'pod' AS kind, {pod_changed} AS what,
         [namespace] AS namespaces
     FROM pod_bindings
     WHERE {all:UInt8} = 1

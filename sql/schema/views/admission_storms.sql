@@ -6,15 +6,9 @@
 -- column owners: Their controlling owners, as ReplicaSet/name
 CREATE OR REPLACE VIEW admission_storms AS
 WITH
-    rejected AS
-    (
+    rejected AS (
         SELECT
-            cluster,
-            node,
-            resource,
-            ts,
-            namespace,
-            uid,
+            cluster, node, resource, ts, namespace, uid,
             lagInFrame(toNullable(ts)) OVER (
                 PARTITION BY cluster, node, resource ORDER BY ts, uid
                 ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
@@ -22,8 +16,7 @@ WITH
         FROM pod_evictions
         WHERE cause = 'admission'
     ),
-    numbered AS
-    (
+    numbered AS (
         SELECT
             *,
             sum(toUInt64(before IS NULL OR ts >= before + toIntervalSecond(60))) OVER (
@@ -32,19 +25,14 @@ WITH
             ) AS storm
         FROM rejected
     ),
-    owners AS
-    (
+    owners AS (
         SELECT cluster, uid, any(if(owner_name = '', '', concat(owner_kind, '/', owner_name))) AS owner
         FROM pod_bindings FINAL
         WHERE (cluster, uid) IN (SELECT cluster, uid FROM evictions WHERE cause = 'admission')
         GROUP BY cluster, uid
     )
 SELECT
-    n.cluster AS cluster,
-    n.node AS node,
-    n.resource AS condition,
-    min(n.ts) AS started_at,
-    max(n.ts) AS ended_at,
+    n.cluster AS cluster, n.node AS node, n.resource AS condition, min(n.ts) AS started_at, max(n.ts) AS ended_at,
     count() AS pods,
     arraySort(groupUniqArray(n.namespace)) AS namespaces,
     arraySort(groupUniqArrayIf(o.owner, o.owner != '')) AS owners

@@ -9,8 +9,7 @@
 -- column without_it: Effect where this input is missing; empty if no node lacks it
 CREATE OR REPLACE VIEW alert_coverage AS
 WITH
-    inputs AS
-    (
+    inputs AS (
         -- Which keys there are does not need merged rows
         SELECT cluster, node, arrayJoin(['samples', 'events or samples']) AS input
         FROM (SELECT DISTINCT cluster, node FROM node_samples_5m SETTINGS final = 0)
@@ -28,23 +27,19 @@ WITH
         SELECT DISTINCT cluster, node, 'requests' AS input FROM (SELECT cluster, node FROM node_fit_5m SETTINGS final = 0)
     ),
     -- Of a whole cluster
-    everywhere AS
-    (
+    everywhere AS (
         SELECT cluster, arrayJoin(['pods', 'pods or events']) AS input, 1 AS seen FROM (SELECT DISTINCT cluster FROM pod_bindings SETTINGS final = 0)
         UNION DISTINCT
         SELECT cluster, arrayJoin(['events', 'events or samples', 'pods or events']) AS input, 1 AS seen FROM (SELECT DISTINCT cluster FROM node_events SETTINGS final = 0)
         UNION DISTINCT
         SELECT DISTINCT cluster, arrayJoin(['events', 'events or samples', 'pods or events']) AS input, 1 AS seen FROM watches WHERE resource = 'events'
     ),
-    known AS
-    (
+    known AS (
         SELECT cluster, node, groupUniqArray(input) AS seen FROM inputs WHERE node != '' GROUP BY cluster, node
     ),
-    needs AS
-    (
+    needs AS (
         SELECT n.1 AS alertname, n.2 AS input, n.3 AS required, n.4 AS without_it
-        FROM
-        (
+        FROM (
             SELECT arrayJoin([
                 ('EvictionThresholdNear', 'samples', 1, 'no signal is known: it cannot fire'),
                 ('EvictionThresholdNear', 'configz', 0, 'the thresholds are assumed to be the defaults of that kubelet'),
@@ -85,10 +80,7 @@ WITH
         )
     )
 SELECT
-    k.cluster AS cluster,
-    r.alertname AS alertname,
-    r.input AS input,
-    toUInt8(r.required) AS required,
+    k.cluster AS cluster, r.alertname AS alertname, r.input AS input, toUInt8(r.required) AS required,
     count() AS nodes,
     countIf(r.input != '' AND NOT has(k.seen, r.input) AND NOT e.seen) AS nodes_without,
     toUInt8(NOT required OR nodes_without < nodes) AS can_fire,

@@ -2,13 +2,11 @@
 -- column bound_at: When the Event Scheduled came, after the pod was last seen to wait
 CREATE OR REPLACE VIEW bound_by_event AS
 SELECT cluster, uid, maxIf(ts, is_bound) AS bound_at
-FROM
-(
+FROM (
     SELECT cluster, object_uid AS uid, ts, reason = 'Scheduled' AS is_bound
     FROM node_events
     PREWHERE object_kind = 'Pod' AND object_uid != '' AND reason IN ('Scheduled', 'FailedScheduling')
-        AND (cluster, object_uid) IN
-        (
+        AND (cluster, object_uid) IN (
             SELECT cluster, uid FROM pod_bindings GROUP BY cluster, uid HAVING argMax(node, (ts, node)) = '' SETTINGS final = 0
             UNION ALL
             SELECT cluster, object_uid FROM node_events WHERE reason = 'FailedScheduling' AND object_kind = 'Pod' SETTINGS final = 0

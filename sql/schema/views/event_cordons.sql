@@ -6,22 +6,18 @@
 -- column by_event: 1 if an Event shows the end, 0 if the Node object does or nothing
 CREATE OR REPLACE VIEW event_cordons AS
 SELECT
-    e.cluster AS cluster,
-    e.node AS node,
-    e.ts AS ts,
+    e.cluster AS cluster, e.node AS node, e.ts AS ts,
     arrayFirst(row -> row.1 > e.ts + toIntervalSecond(90), n.seen).1 AS seen_at,
     arrayLast(row -> row.1 < e.ts, n.seen).2
         OR arrayExists(row -> row.2 AND row.1 >= e.ts - toIntervalSecond(90) AND (e.ended_at IS NULL OR row.1 < e.ended_at), n.seen) AS in_object,
     multiIf(e.ended_at IS NOT NULL, e.ended_at, seen_at > e.ts, toNullable(seen_at), NULL) AS until,
     e.ended_at IS NOT NULL AS by_event
-FROM
-(
+FROM (
     SELECT cluster, node, is_cordoned, ts,
         leadInFrame(toNullable(ts)) OVER (
             PARTITION BY cluster, node ORDER BY ts ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING
         ) AS ended_at
-    FROM
-    (
+    FROM (
         SELECT cluster, object_name AS node, ts, reason = 'NodeNotSchedulable' AS is_cordoned,
             lagInFrame(is_cordoned, 1, 0) OVER (
                 PARTITION BY cluster, object_name ORDER BY ts, is_cordoned ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
@@ -31,8 +27,7 @@ FROM
     )
     WHERE is_cordoned != before
 ) AS e
-LEFT JOIN
-(
+LEFT JOIN (
     SELECT cluster, node, arraySort(groupArray((ts, unschedulable))) AS seen FROM nodes GROUP BY cluster, node
 ) AS n ON n.cluster = e.cluster AND n.node = e.node
 WHERE e.is_cordoned

@@ -6,14 +6,7 @@
 -- column pods: Pods counted at the last row in them
 CREATE OR REPLACE VIEW fit_history AS
 SELECT
-    cluster,
-    ts,
-    node,
-    resource,
-    last_at,
-    used_max,
-    free_min,
-    finalizeAggregation(capacity_last) AS capacity,
+    cluster, ts, node, resource, last_at, used_max, free_min, finalizeAggregation(capacity_last) AS capacity,
     finalizeAggregation(allocatable_last) AS allocatable,
     finalizeAggregation(requested_last) AS requested,
     nullIf(finalizeAggregation(used_last), -1) AS used,

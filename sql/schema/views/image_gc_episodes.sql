@@ -2,18 +2,15 @@
 -- column last_at: Last occurrence of the episode
 CREATE OR REPLACE VIEW image_gc_episodes AS
 SELECT * EXCEPT (is_over, covered_until, island, began_at, ended_at, place) REPLACE (began_at AS ts, ended_at AS last_at)
-FROM
-(
+FROM (
     SELECT
         *,
         min(ts) OVER (PARTITION BY cluster, node, reason, is_over, island) AS began_at,
         max(last_at) OVER (PARTITION BY cluster, node, reason, is_over, island) AS ended_at,
         row_number() OVER (PARTITION BY cluster, node, reason, is_over, island ORDER BY occurrences DESC, last_at DESC, ts) AS place
-    FROM
-    (
+    FROM (
         SELECT *, sum(covered_until < ts) OVER (PARTITION BY cluster, node, reason ORDER BY ts ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS island
-        FROM
-        (
+        FROM (
             SELECT
                 *,
                 ts > last_at AS is_over,

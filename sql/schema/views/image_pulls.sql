@@ -14,19 +14,16 @@ CREATE OR REPLACE VIEW image_pulls AS
 WITH
     (available_bytes, capacity_bytes) -> {image_gc_percent} AS percent_used,
     toDateTime64('2200-01-01 00:00:00', 6, 'UTC') AS never,
-    events AS
-    (
+    events AS (
         -- Before rows are merged, which an Event allows: none of these ever changes in it
         SELECT cluster, node, ts, name, namespace, object_name, object_uid, message FROM node_events FINAL
         PREWHERE reason = 'Pulled' AND component = 'kubelet' AND object_kind = 'Pod' AND node != ''
     ),
-    present AS
-    (
+    present AS (
         SELECT DISTINCT cluster, namespace, splitByChar('"', message)[2] AS image FROM events
         WHERE message LIKE '%already present on machine%' AND match(message, '^(?:\\(combined from similar events\\): )?Container image "[^"]+" already present on machine(?: and can be accessed by the pod)?$')
     ),
-    shown AS
-    (
+    shown AS (
         SELECT
             cluster, node, ts, name, namespace, object_name, object_uid,
             splitByChar('"', message) AS quoted,
@@ -36,8 +33,7 @@ WITH
         FROM events
         WHERE match(message, '^(?:\\(combined from similar events\\): )?(?:Container image "[^"]+" already present on machine(?: and can be accessed by the pod)?|Successfully pulled image "[^"]+"(?: in [^ ]+)?(?: \\([^ ]+ including waiting\\))?(?:\\. Image size: [0-9]{1,15} bytes\\.)?)$')
     ),
-    lives AS
-    (
+    lives AS (
         -- Containers of pods that the kubelet evicts are removed at once, those of other ended pods with the pod
         SELECT
             cluster, uid,
@@ -47,12 +43,10 @@ WITH
         WHERE cityHash64(cluster, uid) IN (SELECT cityHash64(cluster, object_uid) FROM events)
         GROUP BY cluster, uid
     ),
-    uses AS
-    (
+    uses AS (
         SELECT
-            s.cluster AS cluster, s.node AS node, s.ts AS at, s.name AS name, s.namespace AS namespace, s.object_name AS pod, s.object_uid AS pod_uid,
-            s.quoted[2] AS image,
-            s.pulled AS pulled,
+            s.cluster AS cluster, s.node AS node, s.ts AS at, s.name AS name, s.namespace AS namespace,
+            s.object_name AS pod, s.object_uid AS pod_uid, s.quoted[2] AS image, s.pulled AS pulled,
             if(s.pulled, arrayMap({duration}, [if(s.timed, s.words[3], ''), if(s.timed, s.words[4], s.words[2])]), [0., 0.]) AS durations,
             if(s.timed, durations[1], NULL) AS seconds,
             if(s.pulled AND s.words[-1] = 'bytes.', toInt64OrNull(s.words[-2]), NULL) AS bytes,
@@ -62,32 +56,26 @@ WITH
         FROM shown AS s
         LEFT JOIN lives AS l ON l.cluster = s.cluster AND l.uid = s.object_uid
     ),
-    pulls AS
-    (
+    pulls AS (
         SELECT *, if(unused_from > asked_at, before_at, unused_from) AS since, (cluster, namespace, image) IN present AS not_always
-        FROM
-        (
+        FROM (
             SELECT *,
-                max(at) OVER earlier AS before_at,
-                max(free_from) OVER earlier AS unused_from,
+                max(at) OVER earlier AS before_at, max(free_from) OVER earlier AS unused_from,
                 max(ran_until) OVER earlier AS used_until
             FROM uses
             WINDOW earlier AS (PARTITION BY cluster, node, image ORDER BY at, pulled, name ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
         )
         WHERE pulled
     ),
-    settings AS
-    (
+    settings AS (
         SELECT cluster, ts, node, image_maximum_gc_age_seconds, image_gc_high_percent, image_gc_low_percent, 1 AS seen FROM kubelet_settings FINAL
     ),
-    starts AS
-    (
+    starts AS (
         SELECT cluster, node, ts AS at FROM node_events FINAL WHERE {kubelet_start}
         UNION ALL
         SELECT DISTINCT cluster, node, assumeNotNull(created_at) AS at FROM nodes FINAL WHERE created_at IS NOT NULL
     ),
-    collected AS
-    (
+    collected AS (
         SELECT cluster, node, last_at AS began_at, last_at AS at FROM image_gc_episodes WHERE freed_bytes > 0
         UNION ALL
         SELECT
@@ -100,15 +88,8 @@ WITH
             AND percent_used(h.imagefs_available_bytes_min, h.imagefs_capacity_bytes_last) >= k.image_gc_high_percent
     )
 SELECT
-    p.cluster AS cluster,
-    p.at AS ts,
-    p.node AS node,
-    p.image AS image,
-    p.namespace AS namespace,
-    p.pod AS pod,
-    p.pod_uid AS uid,
-    p.seconds AS seconds,
-    p.bytes AS image_bytes,
+    p.cluster AS cluster, p.at AS ts, p.node AS node, p.image AS image, p.namespace AS namespace, p.pod AS pod,
+    p.pod_uid AS uid, p.seconds AS seconds, p.bytes AS image_bytes,
     if(p.since = p.unused_from AND cause NOT IN ('', 'in_use'), dateDiff('millisecond', p.since, p.asked_at) / 1000, NULL) AS unused_seconds,
     multiIf(
         toUnixTimestamp64Micro(p.before_at) = 0 OR p.before_at >= p.asked_at, '',

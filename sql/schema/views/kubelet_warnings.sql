@@ -6,8 +6,7 @@
 -- column advice: What to set instead
 CREATE OR REPLACE VIEW kubelet_warnings AS
 SELECT cluster, ts, node, rule, subject, problem, advice
-FROM
-(
+FROM (
     SELECT cluster, max(ts) AS ts, node, rule, subject, argMax(problem, s.ts) AS problem, argMax(advice, s.ts) AS advice
     FROM settings_warnings AS s
     GROUP BY cluster, node, rule, subject
@@ -15,8 +14,7 @@ FROM
     UNION ALL
     SELECT
         cluster, ts, node, 'unguarded_signal' AS rule, signal AS subject,
-        {unguarded} AS problem,
-        {guard} AS advice
+        {unguarded} AS problem, {guard} AS advice
     FROM unguarded_signals
 )
 WHERE (cluster, node) NOT IN (SELECT cluster, node FROM nodes GROUP BY cluster, node HAVING argMax(deleted, ts))

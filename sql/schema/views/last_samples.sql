@@ -1,8 +1,7 @@
 -- column last_at: The last sample of the node
 CREATE OR REPLACE VIEW last_samples AS
 SELECT s.cluster AS cluster, s.node AS node, s.at AS last_at
-FROM
-(
+FROM (
     SELECT cluster, node, max(last_at) AS at
     FROM (SELECT cluster, node, last_at FROM node_samples_5m SETTINGS final = 0)
     GROUP BY cluster, node

@@ -2,8 +2,7 @@
 -- column last_at: The last sample of the node that has the signal
 CREATE OR REPLACE VIEW last_signals AS
 SELECT s.cluster AS cluster, s.node AS node, s.signal AS signal, s.at AS last_at
-FROM
-(
+FROM (
     SELECT cluster, node, signal, max(last_at) AS at
     FROM (SELECT cluster, node, signal, last_at FROM eviction_signals_5m SETTINGS final = 0)
     GROUP BY cluster, node, signal

@@ -5,11 +5,9 @@
 -- column silent_seconds: From its last statistics to that observation; null if none was ever seen
 CREATE OR REPLACE VIEW node_evidence AS
 WITH
-    lasts AS
-    (
+    lasts AS (
         SELECT cluster, max(last) AS last_at
-        FROM
-        (
+        FROM (
             SELECT cluster, max(ts) AS last FROM nodes GROUP BY cluster
             UNION ALL SELECT cluster, max(last_at) AS last FROM (SELECT cluster, last_at FROM node_samples_5m SETTINGS final = 0) GROUP BY cluster
             UNION ALL SELECT cluster, max(observed_at) AS last FROM (SELECT cluster, observed_at FROM node_events SETTINGS final = 0) GROUP BY cluster
@@ -18,26 +16,20 @@ WITH
         GROUP BY cluster
     )
 SELECT
-    n.cluster AS cluster,
-    n.node AS node,
-    n.ready AS ready,
-    n.seen_at AS seen_at,
+    n.cluster AS cluster, n.node AS node, n.ready AS ready, n.seen_at AS seen_at,
     nullIf(s.last_sample_at, toDateTime64(0, 6, 'UTC')) AS last_sample_at,
     l.last_at AS last_at,
     dateDiff('second', last_sample_at, last_at) AS silent_seconds
-FROM
-(
+FROM (
     SELECT
-        cluster,
-        node,
+        cluster, node,
         argMax(replaceOne({ready_state}, 'Unsaid', 'Unknown'), ts) AS ready,
         max(ts) AS seen_at
     FROM nodes
     GROUP BY cluster, node
     HAVING NOT argMax(deleted, ts)
 ) AS n
-LEFT JOIN
-(
+LEFT JOIN (
     -- A maximum needs no merged rows
     SELECT cluster, node, last_at AS last_sample_at FROM last_samples
 ) AS s

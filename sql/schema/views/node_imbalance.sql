@@ -7,37 +7,26 @@
 CREATE OR REPLACE VIEW node_imbalance AS
 WITH
     {meets} AS meets,
-    machines AS
-    (
+    machines AS (
         SELECT
-            cluster,
-            node,
-            created_at,
-            deleted,
-            unschedulable,
-            ready,
-            ready_since,
-            ts,
+            cluster, node, created_at, deleted, unschedulable, ready, ready_since, ts,
             mapConcat(CAST(labels, 'Map(String, String)'), map(':name', toString(node))) AS labels,
             arrayExists(taint -> NOT endsWith(taint, ':PreferNoSchedule'), taints) AS is_tainted
         FROM nodes FINAL
         ORDER BY ts DESC
         LIMIT 1 BY cluster, node
     ),
-    downs AS
-    (
+    downs AS (
         SELECT n.cluster AS cluster, n.node AS node, max(n.ts) AS down_at
         FROM nodes AS n FINAL
         INNER JOIN machines AS m ON m.cluster = n.cluster AND m.node = n.node
         WHERE ifNull(n.ready, 0) = 0 AND n.ts < m.ready_since AND (m.created_at IS NULL OR n.ts > m.created_at + INTERVAL 10 MINUTE)
         GROUP BY n.cluster, n.node
     ),
-    losses AS
-    (
+    losses AS (
         -- A node that never was Ready cannot be lost, and one that stays not Ready is lost once
         SELECT cluster, node, ts AS lost_at
-        FROM
-        (
+        FROM (
             SELECT
                 cluster, node, ts, deleted OR ifNull(ready, 0) = 0 AS is_lost,
                 -- One that was there for a while when it was first seen may have been Ready, one that has just come was not
@@ -48,18 +37,11 @@ WITH
         )
         WHERE is_lost AND was_ready
     ),
-    pods AS
-    (
+    pods AS (
         SELECT cluster, node, uid, created_at, choices, is_choosy
-        FROM
-        (
+        FROM (
             SELECT
-                cluster,
-                node,
-                uid,
-                change,
-                owner_kind,
-                created_at,
+                cluster, node, uid, change, owner_kind, created_at,
                 JSONHas(constraints, 'nodes') AS is_choosy,
                 JSONExtract(constraints, 'nodes', 'Array(Array(Tuple(String, String, Array(String))))') AS choices
             FROM pod_bindings FINAL
@@ -68,39 +50,29 @@ WITH
         )
         WHERE change IN ('bound', 'updated') AND owner_kind NOT IN {not_placed}
     ),
-    totals AS
-    (
-        SELECT cluster, count() AS pods
-        FROM pods
-        GROUP BY cluster
-    ),
-    ages AS
-    (
+    totals AS (SELECT cluster, count() AS pods FROM pods GROUP BY cluster),
+    ages AS (
         SELECT cluster, created_at, max(older) AS older
         FROM (SELECT cluster, created_at, count() OVER (PARTITION BY cluster ORDER BY created_at) AS older FROM pods)
         WHERE created_at IS NOT NULL
         GROUP BY cluster, created_at
     ),
-    kept AS
-    (
+    kept AS (
         SELECT m.cluster AS cluster, m.node AS node, count() AS pods
         FROM machines AS m
         INNER JOIN (SELECT cluster, node, choices FROM pods WHERE is_choosy) AS p ON p.cluster = m.cluster
         WHERE p.node != m.node AND NOT m.deleted AND NOT arrayExists(term -> meets(m.labels, term), p.choices)
         GROUP BY m.cluster, m.node
     ),
-    births AS
-    (
+    births AS (
         SELECT m.cluster AS cluster, m.node AS node, b.older / t.pods AS before_birth
         FROM (SELECT cluster, node, ifNull(created_at, toDateTime64(0, 6, 'UTC')) AS born FROM machines) AS m
         INNER JOIN totals AS t ON t.cluster = m.cluster
         ASOF LEFT JOIN (SELECT cluster, assumeNotNull(created_at) AS at, older FROM ages) AS b ON b.cluster = m.cluster AND b.at < m.born
     ),
-    elsewhere AS
-    (
+    elsewhere AS (
         SELECT
-            m.cluster AS cluster,
-            m.node AS node,
+            m.cluster AS cluster, m.node AS node,
             r.older / t.pods AS before_return,
             b.before_birth AS before_birth,
             k.pods / t.pods AS kept_away
@@ -110,15 +82,11 @@ WITH
         INNER JOIN births AS b ON b.cluster = m.cluster AND b.node = m.node
         LEFT JOIN kept AS k ON k.cluster = m.cluster AND k.node = m.node
     ),
-    arrivals AS
-    (
+    arrivals AS (
         SELECT cluster, node, avg(refuge) AS fled, maxIf(lost_at, refuge) AS lost_at
-        FROM
-        (
+        FROM (
             SELECT
-                p.cluster AS cluster,
-                p.node AS node,
-                p.uid AS uid,
+                p.cluster AS cluster, p.node AS node, p.uid AS uid,
                 max(l.node != p.node AND l.lost_at <= p.created_at AND p.created_at < l.lost_at + INTERVAL 1 HOUR) AS refuge,
                 maxIf(l.lost_at, l.node != p.node AND l.lost_at <= p.created_at) AS lost_at
             FROM pods AS p
@@ -127,15 +95,12 @@ WITH
         )
         GROUP BY cluster, node
     ),
-    bound_here AS
-    (
+    bound_here AS (
         SELECT p.cluster AS cluster, p.node AS node, countIf(p.is_choosy AND c.others = 0) / count() AS stuck
         FROM pods AS p
-        LEFT JOIN
-        (
+        LEFT JOIN (
             SELECT
-                o.cluster AS cluster,
-                o.uid AS uid,
+                o.cluster AS cluster, o.uid AS uid,
                 countIf(m.node != o.node AND NOT m.deleted AND arrayExists(term -> meets(m.labels, term), o.choices)) AS others
             FROM (SELECT cluster, node, uid, choices FROM pods WHERE is_choosy) AS o
             INNER JOIN machines AS m ON m.cluster = o.cluster
@@ -143,56 +108,37 @@ WITH
         ) AS c ON c.cluster = p.cluster AND c.uid = p.uid
         GROUP BY p.cluster, p.node
     ),
-    ratios AS
-    (
+    ratios AS (
         SELECT
-            f.cluster AS cluster,
-            f.node AS node,
-            f.resource AS resource,
+            f.cluster AS cluster, f.node AS node, f.resource AS resource,
             f.requested / f.allocatable AS requested_ratio,
             avgIf(f.requested / f.allocatable, ifNull(m.ready, 0) = 1 AND NOT m.unschedulable AND NOT m.is_tainted)
                 OVER (PARTITION BY f.cluster, f.resource) AS mean_ratio,
-            m.ready AS ready,
-            m.unschedulable AS unschedulable,
-            m.is_tainted AS is_tainted,
-            m.created_at AS created_at,
-            m.ready_since AS ready_since
+            m.ready AS ready, m.unschedulable AS unschedulable, m.is_tainted AS is_tainted,
+            m.created_at AS created_at, m.ready_since AS ready_since
         FROM node_fit_latest AS f
         INNER JOIN machines AS m ON m.cluster = f.cluster AND m.node = f.node
         WHERE f.resource IN ('cpu', 'memory') AND f.allocatable > 0 AND NOT m.deleted
     ),
-    latecomers AS
-    (
+    latecomers AS (
         SELECT r.cluster AS cluster, r.resource AS resource, min(r.created_at) AS first_at
         FROM ratios AS r
         INNER JOIN births AS b ON b.cluster = r.cluster AND b.node = r.node
         WHERE r.requested_ratio <= r.mean_ratio - 0.2 AND b.before_birth >= 0.5 AND r.ready = 1 AND NOT r.unschedulable AND NOT r.is_tainted
         GROUP BY r.cluster, r.resource
     ),
-    settled AS
-    (
+    settled AS (
         SELECT p.cluster AS cluster, p.node AS node, l.resource AS resource, l.first_at AS first_at, countIf(p.created_at < l.first_at) / count() AS older
         FROM pods AS p
         INNER JOIN latecomers AS l ON l.cluster = p.cluster
         GROUP BY p.cluster, p.node, l.resource, l.first_at
     ),
-    judged AS
-    (
+    judged AS (
         SELECT
-            r.cluster AS cluster,
-            r.node AS node,
-            r.resource AS resource,
-            r.requested_ratio AS requested_ratio,
-            r.mean_ratio AS mean_ratio,
-            r.created_at AS created_at,
-            r.ready_since AS ready_since,
-            e.before_return AS before_return,
-            e.before_birth AS before_birth,
-            e.kept_away AS kept_away,
-            a.fled AS fled,
-            a.lost_at AS lost_at,
-            b.stuck AS stuck,
-            s.older AS older_than_others,
+            r.cluster AS cluster, r.node AS node, r.resource AS resource, r.requested_ratio AS requested_ratio,
+            r.mean_ratio AS mean_ratio, r.created_at AS created_at, r.ready_since AS ready_since,
+            e.before_return AS before_return, e.before_birth AS before_birth, e.kept_away AS kept_away,
+            a.fled AS fled, a.lost_at AS lost_at, b.stuck AS stuck, s.older AS older_than_others,
             s.first_at AS others_came,
             multiIf(
                 isNaN(r.mean_ratio) OR abs(r.requested_ratio - r.mean_ratio) < 0.2, '',
@@ -214,12 +160,7 @@ WITH
         LEFT JOIN settled AS s ON s.cluster = r.cluster AND s.node = r.node AND s.resource = r.resource
     )
 SELECT
-    cluster,
-    node,
-    resource,
-    requested_ratio,
-    mean_ratio,
-    cause,
+    cluster, node, resource, requested_ratio, mean_ratio, cause,
     multiIf(cause = 'came_back', ready_since, cause = 'joined_later', created_at, cause = 'took_over', lost_at, cause = 'was_there_before', others_came, NULL) AS since,
     multiIf(
         cause = 'came_back', before_return,

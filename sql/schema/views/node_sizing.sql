@@ -15,34 +15,25 @@
 CREATE OR REPLACE VIEW node_sizing AS
 WITH
     -- Each cluster's own, for one may have been recorded or cut off long before another
-    last_day AS
-    (
-        SELECT cluster, max(last_at) - toIntervalDay(1) AS since
-        FROM last_samples
-        GROUP BY cluster
-    ),
+    last_day AS (SELECT cluster, max(last_at) - toIntervalDay(1) AS since FROM last_samples GROUP BY cluster),
     -- Which five minutes that are: of a day a cluster, however long ago another one ended
-    day_of AS
-    (
+    day_of AS (
         SELECT cluster, arrayJoin(arrayMap(i -> toDateTime64(toStartOfFiveMinutes(since), 6, 'UTC') + toIntervalMinute(5 * i), range(289))) AS ts
         FROM last_day
     ),
-    measured AS
-    (
+    measured AS (
         SELECT
             cluster, node, max(ts) AS last_at, dateDiff('second', min(ts), max(ts)) AS seconds,
             max(memory_working_set_bytes - pods_memory_working_set_bytes) AS memory_outside,
             maxIf((memory_before - memory_available_bytes) * 10 / elapsed, elapsed BETWEEN 1 AND 60) AS memory_fall,
             maxIf((nodefs_before - nodefs_available_bytes) * 10 / elapsed, elapsed BETWEEN 1 AND 60) AS nodefs_fall
-        FROM
-        (
+        FROM (
             SELECT
                 cluster, node, ts, memory_working_set_bytes, pods_memory_working_set_bytes, memory_available_bytes, nodefs_available_bytes,
                 lagInFrame(memory_available_bytes) OVER w AS memory_before,
                 lagInFrame(nodefs_available_bytes) OVER w AS nodefs_before,
                 dateDiff('millisecond', lagInFrame(ts) OVER w, ts) / 1000 AS elapsed
-            FROM
-            (
+            FROM (
                 SELECT cluster, node, ts, memory_working_set_bytes, pods_memory_working_set_bytes, memory_available_bytes, nodefs_available_bytes
                 FROM node_samples FINAL
                 PREWHERE (cluster, toDateTime64(toStartOfFiveMinutes(ts), 6, 'UTC')) IN (SELECT cluster, ts FROM day_of)
@@ -53,22 +44,18 @@ WITH
         )
         GROUP BY cluster, node
     ),
-    cpu AS
-    (
+    cpu AS (
         SELECT cluster, node, max(outside) AS cpu_outside
-        FROM
-        (
+        FROM (
             SELECT n.cluster AS cluster, n.node AS node, (n.cpu_nanoseconds - p.cpu_nanoseconds) / n.seconds / 1000000 AS outside
-            FROM
-            (
+            FROM (
                 SELECT
                     cluster, ts, node, cpu_usage_core_nanoseconds_max - cpu_usage_core_nanoseconds_min AS cpu_nanoseconds,
                     dateDiff('second', first_at, last_at) AS seconds
                 FROM node_samples_5m FINAL
                 PREWHERE (cluster, ts) IN (SELECT cluster, ts FROM day_of)
             ) AS n
-            INNER JOIN
-            (
+            INNER JOIN (
                 SELECT cluster, ts, node, sum(cpu_usage_core_nanoseconds_max - cpu_usage_core_nanoseconds_min) AS cpu_nanoseconds
                 FROM pod_samples_5m FINAL
                 PREWHERE (cluster, ts) IN (SELECT cluster, ts FROM day_of)
@@ -79,8 +66,7 @@ WITH
         )
         GROUP BY cluster, node
     ),
-    resources AS
-    (
+    resources AS (
         SELECT
             m.cluster AS cluster, m.node AS node, m.last_at AS ts, m.seconds AS measured_seconds, each.1 AS resource, each.2 AS signal,
             each.3 AS outside, each.4 AS fall, each.5 AS step
@@ -93,28 +79,20 @@ WITH
             ('ephemeral-storage', 'nodefs.available', CAST(NULL, 'Nullable(Float64)'), toFloat64(m.nodefs_fall), 1)
         ] AS each
     ),
-    known AS
-    (
+    known AS (
         SELECT
-            r.cluster AS cluster,
-            r.ts AS ts,
-            r.node AS node,
-            r.resource AS resource,
-            r.step AS step,
-            r.measured_seconds AS measured_seconds,
-            nullIf(n.capacity[r.resource], 0) AS capacity,
+            r.cluster AS cluster, r.ts AS ts, r.node AS node, r.resource AS resource, r.step AS step,
+            r.measured_seconds AS measured_seconds, nullIf(n.capacity[r.resource], 0) AS capacity,
             n.allocatable[r.resource] AS allocatable,
             arraySum(arrayFilter((value, name) -> startsWith(name, 'hugepages-'), mapValues(n.capacity), mapKeys(n.capacity))) AS hugepages,
             h.hard_threshold AS hard_threshold,
             if(r.measured_seconds < 3600 OR r.outside IS NULL, NULL, greatest(0, r.outside)) AS outside_pods,
             if(r.measured_seconds < 3600 OR r.fall IS NULL, NULL, greatest(0, r.fall)) AS fastest_fall
         FROM resources AS r
-        LEFT JOIN
-        (
+        LEFT JOIN (
             SELECT cluster, node, argMax(capacity, ts) AS capacity, argMax(allocatable, ts) AS allocatable FROM nodes GROUP BY cluster, node
         ) AS n ON n.cluster = r.cluster AND n.node = r.node
-        LEFT JOIN
-        (
+        LEFT JOIN (
             -- The last of all states is that of the last five minutes, merged or not
             SELECT cluster, node, signal, nullIf(argMaxMerge(hard_threshold_last), -1) AS hard_threshold
             FROM (SELECT cluster, node, signal, hard_threshold_last FROM eviction_signals_5m SETTINGS final = 0)
@@ -123,17 +101,12 @@ WITH
         ) AS h ON h.cluster = r.cluster AND h.node = r.node AND h.signal = r.signal
     )
 SELECT
-    cluster,
-    ts,
-    node,
-    resource,
-    capacity,
+    cluster, ts, node, resource, capacity,
     if(capacity IS NULL OR (resource != 'cpu' AND hard_threshold IS NULL), NULL,
         greatest(0, capacity - allocatable - ifNull(hard_threshold, 0) - if(resource = 'memory', hugepages, 0))) AS reserved,
     toInt64(outside_pods) AS outside_pods,
     toInt64(ceil(outside_pods * 1.25 / step) * step) AS advised_reserved,
-    hard_threshold,
-    toInt64(fastest_fall) AS fastest_fall,
+    hard_threshold, toInt64(fastest_fall) AS fastest_fall,
     if(fastest_fall IS NULL, NULL, toInt64(greatest(104857600, ceil(fastest_fall * 2 / 16777216) * 16777216))) AS advised_threshold,
     measured_seconds,
     multiIf(

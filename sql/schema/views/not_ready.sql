@@ -14,16 +14,13 @@ CREATE OR REPLACE VIEW not_ready AS
 WITH
     arrayStringConcat(pressures, ', ') AS conditions,
     ifNull(silent_seconds <= 600, 0) AS was_seen,
-    outages AS
-    (
+    outages AS (
         SELECT
             cluster, node, outage, any(is_out) AS out, argMax(state, ts) AS state, min(began) AS since, min(ts) AS seen_at, argMin(ready_message, ts) AS message,
             leadInFrame(toNullable(min(began))) OVER (PARTITION BY cluster, node ORDER BY outage ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS until
-        FROM
-        (
+        FROM (
             SELECT *, sum(toUInt64(before != is_out)) OVER (PARTITION BY cluster, node ORDER BY ts ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS outage
-            FROM
-            (
+            FROM (
                 SELECT
                     cluster, node, ts, ready_message, if(deleted, ts, ifNull(ready_since, ts)) AS began,
                     {ready_state} AS state,
@@ -34,15 +31,10 @@ WITH
         )
         GROUP BY cluster, node, outage
     ),
-    begun AS
-    (
-        SELECT cluster, node, state, since, seen_at, until, message FROM outages WHERE out
-    ),
-    pressed AS
-    (
+    begun AS (SELECT cluster, node, state, since, seen_at, until, message FROM outages WHERE out),
+    pressed AS (
         SELECT cluster, node, since, arraySort(groupArray(condition)) AS pressures
-        FROM
-        (
+        FROM (
             SELECT b.cluster AS cluster, b.node AS node, b.since AS since, p.condition AS condition, argMax(p.status, p.ts) AS status, max(p.ts) AS at
             FROM begun AS b
             INNER JOIN (SELECT cluster, node, condition, ts, status FROM pressure_changes FINAL WHERE NOT kubelet_restart) AS p ON p.cluster = b.cluster AND p.node = b.node
@@ -52,32 +44,28 @@ WITH
         )
         GROUP BY cluster, node, since
     ),
-    evicted AS
-    (
+    evicted AS (
         SELECT b.cluster AS cluster, b.node AS node, b.since AS since, count() AS evictions
         FROM begun AS b
         INNER JOIN (SELECT cluster, node, ts FROM evictions FINAL WHERE cause = 'pressure') AS e ON e.cluster = b.cluster AND e.node = b.node
         WHERE e.ts BETWEEN b.since - toIntervalMinute(15) AND b.since
         GROUP BY b.cluster, b.node, b.since
     ),
-    stalled AS
-    (
+    stalled AS (
         SELECT b.cluster AS cluster, b.node AS node, b.since AS since, max(s.memory_full_percent) AS memory_full_percent, max(s.io_full_percent) AS io_full_percent
         FROM begun AS b
         INNER JOIN (SELECT cluster, node, ts, memory_full_percent, io_full_percent FROM node_stalls FINAL) AS s ON s.cluster = b.cluster AND s.node = b.node
         WHERE s.ts BETWEEN b.since - toIntervalMinute(10) AND b.since
         GROUP BY b.cluster, b.node, b.since
     ),
-    leased AS
-    (
+    leased AS (
         SELECT b.cluster AS cluster, b.node AS node, b.since AS since, argMax(tuple(l.age_seconds), l.ts).1 AS age_seconds
         FROM begun AS b
         INNER JOIN (SELECT cluster, node, ts, age_seconds FROM node_leases FINAL) AS l ON l.cluster = b.cluster AND l.node = b.node
         WHERE l.ts >= b.seen_at AND (b.until IS NULL OR l.ts < b.until)
         GROUP BY b.cluster, b.node, b.since
     ),
-    sampled AS
-    (
+    sampled AS (
         SELECT b.cluster AS cluster, b.node AS node, b.since AS since, max(least(s.last_at, b.since)) AS last_at
         FROM begun AS b
         INNER JOIN (SELECT cluster, node, first_at, last_at FROM node_samples_5m FINAL) AS s ON s.cluster = b.cluster AND s.node = b.node
@@ -85,20 +73,11 @@ WITH
         GROUP BY b.cluster, b.node, b.since
     )
 SELECT
-    b.cluster AS cluster,
-    b.node AS node,
-    b.state AS state,
-    b.since AS since,
-    b.until AS until,
-    b.message AS message,
+    b.cluster AS cluster, b.node AS node, b.state AS state, b.since AS since, b.until AS until, b.message AS message,
     nullIf(a.last_at, toDateTime64(0, 6, 'UTC')) AS last_sample_at,
     dateDiff('second', last_sample_at, b.since) AS silent_seconds,
-    l.age_seconds AS lease_age_seconds,
-    p.pressures AS pressures,
-    e.evictions AS evictions,
-    s.memory_full_percent AS memory_full_percent,
-    s.io_full_percent AS io_full_percent,
-    {before_not_ready} AS before
+    l.age_seconds AS lease_age_seconds, p.pressures AS pressures, e.evictions AS evictions,
+    s.memory_full_percent AS memory_full_percent, s.io_full_percent AS io_full_percent, {before_not_ready} AS before
 FROM begun AS b
 LEFT JOIN pressed AS p ON p.cluster = b.cluster AND p.node = b.node AND p.since = b.since
 LEFT JOIN evicted AS e ON e.cluster = b.cluster AND e.node = b.node AND e.since = b.since

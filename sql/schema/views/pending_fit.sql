@@ -16,55 +16,26 @@
 -- column numa_fidelity: exact, count or none
 CREATE OR REPLACE VIEW pending_fit AS
 SELECT
-    v.cluster AS cluster,
-    p.namespace AS namespace,
-    p.pod AS pod,
-    p.uid AS uid,
-    v.node AS node,
-    v.fits AS fits,
-    v.reasons AS reasons,
-    v.unknowns AS unknowns,
-    p.scheduler_reasons AS scheduler_reasons,
-    p.scheduled_at AS scheduled_at,
-    v.taints AS taints,
-    v.numa_verdict AS numa_verdict,
-    v.exclusive_cpus AS exclusive_cpus,
-    v.free_cpus AS free_cpus,
-    v.largest_fit_cpus AS largest_fit_cpus,
-    v.topology_manager_policy AS topology_manager_policy,
-    v.numa_source AS numa_source,
-    v.numa_fidelity AS numa_fidelity,
-    v.as_of AS as_of
-FROM
-(
+    v.cluster AS cluster, p.namespace AS namespace, p.pod AS pod, p.uid AS uid, v.node AS node, v.fits AS fits,
+    v.reasons AS reasons, v.unknowns AS unknowns, p.scheduler_reasons AS scheduler_reasons,
+    p.scheduled_at AS scheduled_at, v.taints AS taints, v.numa_verdict AS numa_verdict,
+    v.exclusive_cpus AS exclusive_cpus, v.free_cpus AS free_cpus, v.largest_fit_cpus AS largest_fit_cpus,
+    v.topology_manager_policy AS topology_manager_policy, v.numa_source AS numa_source,
+    v.numa_fidelity AS numa_fidelity, v.as_of AS as_of
+FROM (
     SELECT
-        cluster,
-        kind,
-        node,
-        fits,
-        reasons,
-        unknowns,
-        taints,
+        cluster, kind, node, fits, reasons, unknowns, taints,
         CAST(numa_verdict, 'String') AS numa_verdict,
-        exclusive_cpus,
-        free_cpu AS free_cpus,
-        largest_fit_cpu AS largest_fit_cpus,
+        exclusive_cpus, free_cpu AS free_cpus, largest_fit_cpu AS largest_fit_cpus,
         CAST(policy, 'String') AS topology_manager_policy,
-        numa_source,
-        numa_fidelity,
-        as_of
+        numa_source, numa_fidelity, as_of
     FROM pending_kinds
     ARRAY JOIN
-        nodes AS node,
-        free_cpus AS free_cpu,
-        largest_fit_cpus AS largest_fit_cpu,
-        topology_manager_policies AS policy,
-        numa_sources AS numa_source,
-        numa_fidelities AS numa_fidelity
+        nodes AS node, free_cpus AS free_cpu, largest_fit_cpus AS largest_fit_cpu,
+        topology_manager_policies AS policy, numa_sources AS numa_source, numa_fidelities AS numa_fidelity
     WHERE (cluster, calculated_at) IN (SELECT cluster, max(calculated_at) FROM pending_kinds GROUP BY cluster)
 ) AS v
-INNER JOIN
-(
+INNER JOIN (
     SELECT cluster, kind, namespace, pod, uid, words AS scheduler_reasons, heard_at AS scheduled_at
     FROM pending_kinds
     ARRAY JOIN namespaces AS namespace, pods AS pod, uids AS uid, scheduler_reasons AS words, scheduled_at AS heard_at

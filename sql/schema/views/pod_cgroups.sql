@@ -11,31 +11,19 @@
 -- column qos_cpu_shares: cpu.shares of the cgroup of all Burstable or BestEffort pods that it is in; null for Guaranteed pods, which are in none
 CREATE OR REPLACE VIEW pod_cgroups AS
 WITH
-    living AS
-    (
+    living AS (
         SELECT
-            b.cluster AS cluster,
-            b.namespace AS namespace,
-            b.pod AS pod,
-            b.uid AS uid,
+            b.cluster AS cluster, b.namespace AS namespace, b.pod AS pod, b.uid AS uid,
             argMax((b.ts, b.change, b.node, b.qos_class, b.cpu_request_millicores, b.cpu_limit_millicores, b.memory_limit_bytes, b.owner_kind),
                 (b.ts, indexOf(['pending', 'bound', 'updated', 'finished', 'deleted'], b.change))) AS latest
         FROM pod_bindings AS b FINAL
         GROUP BY b.cluster, b.namespace, b.pod, b.uid
         HAVING latest.2 IN ('bound', 'updated') AND latest.3 != ''
     ),
-    shared AS
-    (
+    shared AS (
         SELECT
-            cluster,
-            latest.1 AS ts,
-            latest.3 AS node,
-            namespace,
-            pod,
-            uid,
-            latest.4 AS qos_class,
-            latest.5 AS cpu_request_millicores,
-            latest.8 AS owner_kind,
+            cluster, latest.1 AS ts, latest.3 AS node, namespace, pod, uid, latest.4 AS qos_class,
+            latest.5 AS cpu_request_millicores, latest.8 AS owner_kind,
             if(qos_class = 'Guaranteed', '', lower(qos_class)) AS qos_group,
             qos_class = 'BestEffort' AS is_best_effort,
             if(is_best_effort, NULL, nullIf(latest.6, 0)) AS cpu_limit_millicores,
@@ -44,8 +32,7 @@ WITH
             log2(cpu_shares) AS log_shares
         FROM living
     ),
-    levels AS
-    (
+    levels AS (
         SELECT
             *,
             sum(cpu_shares) OVER (PARTITION BY cluster, node, qos_class) AS level_shares,
@@ -58,11 +45,9 @@ WITH
         FROM shared
         WINDOW each_node AS (PARTITION BY cluster, node)
     ),
-    quotas AS
-    (
+    quotas AS (
         SELECT
-            cluster,
-            node,
+            cluster, node,
             toNullable(argMax(cpu_quota_enforced, ts)) AS is_enforced,
             toNullable(toInt64(round(argMax(cpu_quota_period_seconds, ts) * 1e6))) AS period,
             argMax(cgroup_driver, ts) AS driver
@@ -70,15 +55,7 @@ WITH
         GROUP BY cluster, node
     )
 SELECT
-    cluster,
-    ts,
-    node,
-    namespace,
-    pod,
-    uid,
-    qos_class,
-    cpu_request_millicores,
-    cpu_shares,
+    cluster, ts, node, namespace, pod, uid, qos_class, cpu_request_millicores, cpu_shares,
     1 + intDiv((cpu_shares - 2) * 9999, 262142) AS cpu_weight,
     toInt64(multiIf(
         cpu_shares <= 2, 1,

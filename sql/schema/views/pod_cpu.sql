@@ -11,14 +11,12 @@
 -- column window_seconds: From the first sample that counts to the last
 CREATE OR REPLACE VIEW pod_cpu AS
 WITH
-    recent AS
-    (
+    recent AS (
         -- By pieces of five minutes, so that of the samples only these are read
         SELECT cluster, node, toStartOfInterval(last_at - toIntervalMinute(arrayJoin([0, 5])), toIntervalMinute(5)) AS piece
         FROM (SELECT cluster, node, last_at FROM last_samples)
     ),
-    read AS
-    (
+    read AS (
         SELECT
             cluster, node, namespace, pod, uid, max(s.ts) AS last_at, dateDiff('millisecond', min(s.ts), max(s.ts)) / 1000 AS seconds,
             arrayMap((before, after) -> if(seconds > 0 AND after >= before, (after - before) / seconds, NULL),
@@ -28,12 +26,10 @@ WITH
         WHERE (s.cluster, s.node, toStartOfInterval(s.ts, toIntervalMinute(5))) IN (SELECT cluster, node, piece FROM recent)
         GROUP BY cluster, node, namespace, pod, uid
     ),
-    full_nodes AS
-    (
+    full_nodes AS (
         SELECT cluster, node, dateDiff('millisecond', min(s.ts), max(s.ts)) AS milliseconds
         FROM node_samples AS s
-        INNER JOIN
-        (
+        INNER JOIN (
             SELECT cluster, node, argMax(capacity['cpu'], ts) AS millicores
             FROM nodes
             GROUP BY cluster, node
@@ -44,8 +40,7 @@ WITH
         HAVING milliseconds > 0 AND any(n.millicores) > 0
             AND argMax(s.cpu_usage_core_nanoseconds, s.ts) - argMin(s.cpu_usage_core_nanoseconds, s.ts) >= 0.95 * any(n.millicores) * milliseconds * 1000
     ),
-    throttled AS
-    (
+    throttled AS (
         -- A container that is not in a sample had no period until then. A counter that went back is not known.
         SELECT
             cluster, node, uid,
@@ -59,8 +54,7 @@ WITH
             AND notEmpty(t.containers)
         GROUP BY cluster, node, uid
     ),
-    used AS
-    (
+    used AS (
         SELECT
             r.cluster AS cluster, r.last_at AS last_at, r.node AS node, r.namespace AS namespace, r.pod AS pod, r.uid AS uid,
             r.seconds AS seconds, g.qos_class AS qos_class, g.cpu_request_millicores AS request,
@@ -74,17 +68,8 @@ WITH
         WHERE g.uid = r.uid OR match(r.uid, '^[0-9a-f]{32}$')
     )
 SELECT
-    cluster,
-    last_at AS ts,
-    node,
-    namespace,
-    pod,
-    uid,
-    qos_class,
-    used_cpu AS used_millicores,
-    request AS request_millicores,
-    limit_cpu AS limit_millicores,
-    waits AS some_percent,
+    cluster, last_at AS ts, node, namespace, pod, uid, qos_class, used_cpu AS used_millicores,
+    request AS request_millicores, limit_cpu AS limit_millicores, waits AS some_percent,
     throttled AS throttled_percent,
     sum(over) OVER (PARTITION BY cluster, node) - over AS neighbours_over_millicores,
     multiIf(

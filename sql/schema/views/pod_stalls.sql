@@ -9,14 +9,12 @@
 -- column window_seconds: From the first sample that counts to the last
 CREATE OR REPLACE VIEW pod_stalls AS
 WITH
-    recent AS
-    (
+    recent AS (
         -- By pieces of five minutes, so that of the samples only these are read
         SELECT cluster, node, toStartOfInterval(last_at - toIntervalMinute(arrayJoin([0, 5])), toIntervalMinute(5)) AS piece
         FROM (SELECT cluster, node, last_at FROM last_samples)
     ),
-    read AS
-    (
+    read AS (
         SELECT
             cluster, node, namespace, pod, uid, max(s.ts) AS last_at, dateDiff('millisecond', min(s.ts), max(s.ts)) / 1000 AS seconds,
             argMax(tuple(s.swap_usage_bytes), s.ts).1 AS swap,
@@ -28,18 +26,11 @@ WITH
         GROUP BY cluster, node, namespace, pod, uid
     )
 SELECT
-    cluster,
-    last_at AS ts,
-    node,
-    namespace,
-    pod,
-    uid,
+    cluster, last_at AS ts, node, namespace, pod, uid,
     if(rates[1] <= 2000000000, least(100, rates[1] / 10000000), NULL) AS memory_some_percent,
     if(rates[2] <= 2000000000, least(100, rates[2] / 10000000), NULL) AS memory_full_percent,
     if(rates[3] <= 2000000000, least(100, rates[3] / 10000000), NULL) AS io_some_percent,
     if(rates[4] <= 2000000000, least(100, rates[4] / 10000000), NULL) AS io_full_percent,
-    swap AS swap_usage_bytes,
-    rates[5] AS major_faults_per_second,
-    seconds AS window_seconds
+    swap AS swap_usage_bytes, rates[5] AS major_faults_per_second, seconds AS window_seconds
 FROM read
 COMMENT 'Pods that stall on memory or I/O now, and how much they swap'

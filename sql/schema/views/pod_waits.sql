@@ -8,12 +8,7 @@
 -- column autoscaler: The last words about it of what adds nodes, with its name; empty if it said nothing
 CREATE OR REPLACE VIEW pod_waits AS
 SELECT
-    b.cluster AS cluster,
-    b.namespace AS namespace,
-    b.pod AS pod,
-    b.uid AS uid,
-    b.owner AS owner,
-    b.node AS node,
+    b.cluster AS cluster, b.namespace AS namespace, b.pod AS pod, b.uid AS uid, b.owner AS owner, b.node AS node,
     b.since AS since,
     if(b.until IS NULL AND b.node = '' AND s.uid != '', greatest(s.bound_at, b.waited_at), b.until) AS until,
     b.reason AS reason,
@@ -25,49 +20,35 @@ SELECT
         b.reason) AS why,
     if(b.node = '' AND (notEmpty(b.waits_for) OR notEmpty(f.why)), '', e.event) AS event,
     e.autoscaler AS autoscaler
-FROM
-(
+FROM (
     SELECT
-        cluster,
-        namespace,
-        pod,
-        uid,
+        cluster, namespace, pod, uid,
         argMax(if(owner_name = '', '', concat(owner_kind, '/', owner_name)), ts) AS owner,
         argMax(node, (ts, node)) AS node,
         minIf(ifNull(created_at, ts), waiting) AS since,
         if(argMax(waiting, (ts, NOT waiting)), NULL, minIf(ts, NOT waiting)) AS until,
-        maxIf(ts, waiting) AS waited_at,
-        argMaxIf(reason, ts, waiting) AS reason,
+        maxIf(ts, waiting) AS waited_at, argMaxIf(reason, ts, waiting) AS reason,
         argMaxIf(waits_for, ts, waiting) AS waits_for
-    FROM
-    (
-        SELECT *, {is_waiting} AS waiting
-        FROM pod_bindings FINAL
-    )
+    FROM (SELECT *, {is_waiting} AS waiting FROM pod_bindings FINAL)
     GROUP BY cluster, namespace, pod, uid
     HAVING countIf(waiting) > 0
 ) AS b
-LEFT JOIN
-(
+LEFT JOIN (
     SELECT
-        cluster,
-        uid,
+        cluster, uid,
         argMax(why, (text_source = 'condition', ts)) AS why
     FROM scheduling_failures FINAL
     GROUP BY cluster, uid
 ) AS f ON f.cluster = b.cluster AND f.uid = b.uid
-LEFT JOIN
-(
+LEFT JOIN (
     SELECT
-        cluster,
-        object_uid AS uid,
+        cluster, object_uid AS uid,
         -- Volumes that are waited for name no cause, which other Events of these minutes do
         argMaxIf(
             (concat(reason, ': ', message), toString(reason)),
             (ts - toIntervalMinute(reason = 'FailedMount' AND position(message, 'timed out waiting for') > 0 ? 10 : 0), message),
             type = 'Warning' AND component NOT IN (SELECT component FROM autoscalers)) AS warning,
-        warning.1 AS why,
-        warning.2 AS event,
+        warning.1 AS why, warning.2 AS event,
         argMaxIf(concat(component, ': ', message), (ts, message), component IN (SELECT component FROM autoscalers)) AS autoscaler
     FROM node_events FINAL
     PREWHERE object_kind = 'Pod' AND

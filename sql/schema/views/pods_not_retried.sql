@@ -6,12 +6,10 @@
 -- column verdict: not_retried: no try for 40 minutes, longer than any version of the scheduler waits. contradicted: it was tried within six minutes and did not fit, though nothing freed space since, so the scheduler and the API disagree. waiting: it will be tried again. unknown: no Event about it was seen
 CREATE OR REPLACE VIEW pods_not_retried AS
 WITH
-    freed AS
-    (
+    freed AS (
         -- When a node last got room, as far as it was seen: a pod ended or went, or the Node itself changed or came
         SELECT cluster, node, max(ts) AS freed_at
-        FROM
-        (
+        FROM (
             SELECT cluster, node, ts FROM pod_bindings WHERE change = 'deleted'
             UNION ALL
             SELECT cluster, node, ts FROM pod_ends
@@ -20,8 +18,7 @@ WITH
         )
         GROUP BY cluster, node
     ),
-    fitting AS
-    (
+    fitting AS (
         SELECT p.cluster AS cluster, namespace, pod, uid, groupArray(p.node) AS nodes, max(scheduled_at) AS text_at, min(f.freed_at) AS freed_at
         FROM pending_fit AS p
         LEFT JOIN freed AS f ON f.cluster = p.cluster AND f.node = p.node
@@ -29,18 +26,9 @@ WITH
             AND (p.cluster, uid) NOT IN (SELECT cluster, uid FROM pod_bindings WHERE JSONExtractString(constraints, 'scheduler') != '')
         GROUP BY p.cluster, namespace, pod, uid
     ),
-    signs AS
-    (
-        SELECT cluster, max(ts) AS seen_at
-        FROM node_fit_latest
-        GROUP BY cluster
-    )
+    signs AS (SELECT cluster, max(ts) AS seen_at FROM node_fit_latest GROUP BY cluster)
 SELECT
-    f.cluster AS cluster,
-    f.namespace AS namespace,
-    f.pod AS pod,
-    f.uid AS uid,
-    arraySort(f.nodes) AS nodes,
+    f.cluster AS cluster, f.namespace AS namespace, f.pod AS pod, f.uid AS uid, arraySort(f.nodes) AS nodes,
     nullIf(greatest(ifNull(f.text_at, toDateTime64(0, 6, 'UTC')), t.tried_at), toDateTime64(0, 6, 'UTC')) AS tried_at,
     dateDiff('second', tried_at, s.seen_at) AS silent_seconds,
     multiIf(

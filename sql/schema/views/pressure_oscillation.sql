@@ -7,15 +7,9 @@
 -- column settings_assumed: 1 if no /configz was seen and 300 s are used
 CREATE OR REPLACE VIEW pressure_oscillation AS
 WITH
-    changes AS
-    (
+    changes AS (
         SELECT
-            cluster,
-            node,
-            condition,
-            ts,
-            status,
-            kubelet_restart,
+            cluster, node, condition, ts, status, kubelet_restart,
             lagInFrame(toNullable(status)) OVER w AS status_before,
             lagInFrame(toNullable(ts)) OVER w AS ts_before,
             lagInFrame(kubelet_restart) OVER w AS restart_before,
@@ -24,19 +18,10 @@ WITH
         WHERE NOT kubelet_restart OR lasted_seconds IS NOT NULL
         WINDOW w AS (PARTITION BY cluster, node, condition ORDER BY ts ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)
     ),
-    last_samples AS
-    (
-        SELECT cluster, node, max(last_at) AS ts
-        FROM node_samples_5m
-        GROUP BY cluster, node
-    ),
-    hours AS
-    (
+    last_samples AS (SELECT cluster, node, max(last_at) AS ts FROM node_samples_5m GROUP BY cluster, node),
+    hours AS (
         SELECT
-            c.cluster AS cluster,
-            c.node AS node,
-            c.condition AS condition,
-            c.ts AS began,
+            c.cluster AS cluster, c.node AS node, c.condition AS condition, c.ts AS began,
             coalesce(c.ts_after, greatest(c.ts, l.ts)) AS ended,
             arrayJoin(if(c.status, range(toUInt64(intDiv(toUnixTimestamp64Second(began), 3600)), toUInt64(intDiv(toUnixTimestamp64Second(ended), 3600) + 1)), [toUInt64(intDiv(toUnixTimestamp64Second(began), 3600))])) AS hour,
             fromUnixTimestamp64Second(toInt64(hour * 3600), 'UTC') AS hour_began,
@@ -48,19 +33,13 @@ WITH
         LEFT JOIN last_samples AS l ON l.cluster = c.cluster AND l.node = c.node
     )
 SELECT
-    h.cluster AS cluster,
-    h.hour_began AS ts,
-    h.node AS node,
-    h.condition AS condition,
-    sum(h.changes) AS changes,
-    sum(h.pressure_seconds) AS pressure_seconds,
-    max(h.relief_seconds) AS longest_relief_seconds,
+    h.cluster AS cluster, h.hour_began AS ts, h.node AS node, h.condition AS condition, sum(h.changes) AS changes,
+    sum(h.pressure_seconds) AS pressure_seconds, max(h.relief_seconds) AS longest_relief_seconds,
     any(if(k.seen, k.eviction_pressure_transition_seconds, 300)) AS transition_seconds,
     longest_relief_seconds + transition_seconds AS joining_transition_seconds,
     toUInt8(NOT any(k.seen)) AS settings_assumed
 FROM hours AS h
-ASOF LEFT JOIN
-(
+ASOF LEFT JOIN (
     SELECT cluster, ts, node, eviction_pressure_transition_seconds, 1 AS seen
     FROM kubelet_settings FINAL
 ) AS k ON k.cluster = h.cluster AND k.node = h.node AND h.ended >= k.ts

@@ -4,18 +4,9 @@
 -- column could_be_next: 1 if the rank was right except for pods that tie
 CREATE OR REPLACE VIEW rank_accuracy AS
 SELECT
-    cluster,
-    ts,
-    node,
-    namespace,
-    pod,
-    uid,
-    resource,
-    signal,
-    predicted_at,
+    cluster, ts, node, namespace, pod, uid, resource, signal, predicted_at,
     dateDiff('microsecond', predicted_at, ts) / 1e6 AS seconds_before,
-    ranked_pods,
-    predicted_rank,
+    ranked_pods, predicted_rank,
     predicted_rank - arrayCount(
         gone -> gone.2 < predicted_rank AND gone.1 < (ts, uid),
         groupArray(((ts, uid), predicted_rank)) OVER (PARTITION BY cluster, node, signal, predicted_at)

@@ -9,8 +9,7 @@
 -- column is_contradicted: 1 if the kubelet reports too little of the resource although by the API enough is free: the count of the kubelet is stale. 0 if not, or if no running pod of the node was seen, because the sum may then be incomplete
 -- column message: What the kubelet wrote, without the words that it puts before in the status of a pod
 CREATE OR REPLACE VIEW refused_pods AS
-WITH refused AS
-(
+WITH refused AS (
     SELECT
         cluster, ts, node, namespace, pod, uid, reason, refused_by, requested, available, explanation, trimBoth(message) AS message,
         if(owner_name = '', '', concat(owner_kind, '/', owner_name)) AS owner,
@@ -20,27 +19,15 @@ WITH refused AS
     WHERE cause = 'admission'
 )
 SELECT
-    r.cluster AS cluster,
-    r.ts AS ts,
-    r.node AS node,
-    r.namespace AS namespace,
-    r.pod AS pod,
-    r.uid AS uid,
-    r.owner AS owner,
-    r.reason AS reason,
-    r.conditions AS conditions,
-    r.refused_by AS refused_by,
-    r.resource AS resource,
-    r.requested AS requested,
-    r.available AS available,
+    r.cluster AS cluster, r.ts AS ts, r.node AS node, r.namespace AS namespace, r.pod AS pod, r.uid AS uid,
+    r.owner AS owner, r.reason AS reason, r.conditions AS conditions, r.refused_by AS refused_by,
+    r.resource AS resource, r.requested AS requested, r.available AS available,
     if(f.node = '', NULL, f.allocatable) AS api_allocatable,
     if(f.node = '', NULL, f.allocatable - f.requested) AS api_free,
     toUInt8(ifNull(r.refused_by IN ('resources', 'device_manager') AND r.available < r.requested AND api_free >= r.requested AND f.pods > 0, 0)) AS is_contradicted,
-    r.explanation AS explanation,
-    r.message AS message
+    r.explanation AS explanation, r.message AS message
 FROM refused AS r
-ASOF LEFT JOIN
-(
+ASOF LEFT JOIN (
     SELECT cluster, node, resource, ts, allocatable, requested, pods
     FROM node_fit FINAL
     WHERE (cluster, node) IN (SELECT cluster, node FROM refused WHERE resource != '')

@@ -5,11 +5,9 @@
 -- column verdict: ends (a restart of the kubelet ends the pod: SMTAlignmentError), or unknown (no source reports the options of its CPU Manager)
 CREATE OR REPLACE VIEW restart_ends AS
 WITH
-    held AS
-    (
+    held AS (
         SELECT cluster, node, namespace, pod, uid, container, cpus
-        FROM
-        (
+        FROM (
             SELECT cluster, node, namespace, pod, uid, container, cpus
             FROM numa_pods FINAL
             ORDER BY ts DESC
@@ -17,41 +15,25 @@ WITH
         )
         WHERE cpus > 0 AND container != ''
     ),
-    free AS
-    (
+    free AS (
         SELECT cluster, node, free_cpus, cpu_manager_policy
         FROM numa_skew FINAL
         WHERE scope = 'node'
         ORDER BY ts DESC
         LIMIT 1 BY cluster, node
     ),
-    settings AS
-    (
+    settings AS (
         SELECT
-            cluster,
-            node,
-            1 AS known,
+            cluster, node, 1 AS known,
             cpu_manager_policy = 'static' AND {whole_cores} AS whole
         FROM kubelet_settings FINAL
         ORDER BY ts DESC
         LIMIT 1 BY cluster, node
     ),
-    living AS
-    (
-        SELECT cluster, node, deleted
-        FROM nodes FINAL
-        ORDER BY ts DESC
-        LIMIT 1 BY cluster, node
-    )
+    living AS (SELECT cluster, node, deleted FROM nodes FINAL ORDER BY ts DESC LIMIT 1 BY cluster, node)
 SELECT
-    h.cluster AS cluster,
-    h.node AS node,
-    h.namespace AS namespace,
-    h.pod AS pod,
-    h.uid AS uid,
-    h.container AS container,
-    h.cpus AS cpus,
-    f.free_cpus AS free_cpus,
+    h.cluster AS cluster, h.node AS node, h.namespace AS namespace, h.pod AS pod, h.uid AS uid,
+    h.container AS container, h.cpus AS cpus, f.free_cpus AS free_cpus,
     if(s.known, 'ends', 'unknown') AS verdict
 FROM held AS h
 INNER JOIN free AS f ON f.cluster = h.cluster AND f.node = h.node

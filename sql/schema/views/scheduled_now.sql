@@ -2,12 +2,10 @@
 -- column facts: What the scheduler uses of it, as JSON
 CREATE OR REPLACE VIEW scheduled_now AS
 WITH
-    parts AS
-    (
+    parts AS (
         SELECT l.cluster AS cluster, l.resource AS resource, l.ts AS ts, l.after AS after, l.until AS until, l.uids AS uids
         FROM (SELECT * FROM scheduled_lists FINAL) AS l
-        INNER JOIN
-        (
+        INNER JOIN (
             SELECT cluster, resource, max(ts) AS began
             FROM scheduled_lists
             WHERE after = ''
@@ -15,8 +13,7 @@ WITH
         ) AS newest ON newest.cluster = l.cluster AND newest.resource = l.resource
         WHERE l.ts >= newest.began
     ),
-    latest AS
-    (
+    latest AS (
         SELECT cluster, ts, resource, namespace, name, uid, deleted, facts
         FROM scheduled_objects FINAL
         ORDER BY ts DESC
@@ -26,8 +23,7 @@ SELECT o.cluster AS cluster, o.ts AS ts, o.resource AS resource, o.namespace AS 
 FROM latest AS o
 LEFT JOIN (SELECT cluster, resource, uid, 1 AS found FROM parts ARRAY JOIN uids AS uid) AS p
     ON p.cluster = o.cluster AND p.resource = o.resource AND p.uid = o.uid
-LEFT JOIN
-(
+LEFT JOIN (
     SELECT cluster, resource, groupArray((after, until, ts)) AS spans
     FROM parts
     GROUP BY cluster, resource

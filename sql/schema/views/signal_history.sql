@@ -14,18 +14,12 @@
 -- column acts_first: What acts first if the trend continues, at the last sample in them
 CREATE OR REPLACE VIEW signal_history AS
 SELECT
-    cluster,
-    ts,
-    node,
-    signal,
-    last_at,
-    available_min,
+    cluster, ts, node, signal, last_at, available_min,
     finalizeAggregation(available_last) AS available,
     finalizeAggregation(capacity_last) AS capacity,
     nullIf(finalizeAggregation(hard_threshold_last), -1) AS hard_threshold,
     nullIf(finalizeAggregation(soft_threshold_last), -1) AS soft_threshold,
-    hard_met,
-    soft_met,
+    hard_met, soft_met,
     if(isNaN(finalizeAggregation(slope_per_second_last)), NULL, finalizeAggregation(slope_per_second_last)) AS slope_per_second,
     if(isNaN(finalizeAggregation(seconds_to_soft_last)), NULL, finalizeAggregation(seconds_to_soft_last)) AS seconds_to_soft,
     if(isNaN(finalizeAggregation(seconds_to_hard_last)), NULL, finalizeAggregation(seconds_to_hard_last)) AS seconds_to_hard,
@@ -36,9 +30,5 @@ SELECT
     if(isNaN(finalizeAggregation(seconds_to_hard_earliest_last)), NULL, finalizeAggregation(seconds_to_hard_earliest_last)) AS seconds_to_hard_earliest,
     if(isNaN(finalizeAggregation(seconds_to_hard_latest_last)), NULL, finalizeAggregation(seconds_to_hard_latest_last)) AS seconds_to_hard_latest,
     finalizeAggregation(acts_first_last) AS acts_first
-FROM
-(
-    SELECT * EXCEPT (capacity, hard_threshold, soft_threshold)
-    FROM eviction_signals_5m FINAL
-)
+FROM (SELECT * EXCEPT (capacity, hard_threshold, soft_threshold) FROM eviction_signals_5m FINAL)
 COMMENT 'The roll-up of an eviction signal, a row for each five minutes: kept longer than its samples'

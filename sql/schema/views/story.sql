@@ -14,9 +14,7 @@ WITH
         FROM
         (
             SELECT
-                cluster,
-                any(last_at) AS last_at,
-                count() AS nodes,
+                cluster, any(last_at) AS last_at, count() AS nodes,
                 countIf(last_sample_at IS NULL) AS unsampled,
                 groupArrayIf((node, last_sample_at, silent_seconds), silent_seconds > 600) AS silent
             FROM node_evidence
@@ -184,8 +182,7 @@ FROM
     FROM image_gc_episodes
     UNION ALL
     SELECT
-        cluster, ts, node, 'scheduler' AS kind, what,
-        toString(verdict) AS about, '' AS pod,
+        cluster, ts, node, 'scheduler' AS kind, what, toString(verdict) AS about, '' AS pod,
         if(namespace = '', [], [toString(namespace)]) AS namespaces
     FROM scheduler_blind_spots AS b FINAL
     WHERE verdict != 'inconclusive'
@@ -437,12 +434,7 @@ FROM
             (
                 -- Few, so that pod_waits has few to sum up
                 SELECT cluster, uid
-                FROM
-                (
-                    SELECT cluster, uid, ts, {is_waiting} AS waiting
-                    FROM pod_bindings
-                    SETTINGS final = 0
-                )
+                FROM (SELECT cluster, uid, ts, {is_waiting} AS waiting FROM pod_bindings SETTINGS final = 0)
                 GROUP BY cluster, uid
                 HAVING maxIf(ts, waiting) > maxIf(ts, NOT waiting)
             )
@@ -451,18 +443,13 @@ FROM
     )
     UNION ALL
     SELECT
-        cluster, first_at AS ts, node, 'warning' AS kind, {warning} AS what,
-        toString(reason) AS about, '' AS pod,
+        cluster, first_at AS ts, node, 'warning' AS kind, {warning} AS what, toString(reason) AS about, '' AS pod,
         namespaces
     FROM
     (
         SELECT
-            e.cluster AS cluster,
-            e.node AS node,
-            e.reason AS reason,
-            min(e.ts) AS first_at,
-            sum(e.occurrences) AS times,
-            max(e.occurrences_lower_bound) AS at_least,
+            e.cluster AS cluster, e.node AS node, e.reason AS reason, min(e.ts) AS first_at,
+            sum(e.occurrences) AS times, max(e.occurrences_lower_bound) AS at_least,
             uniqExact(e.object_kind, e.namespace, e.object_name) AS objects,
             any(concat(e.object_kind, ' ', if(e.object_kind = 'Node', '', concat(e.namespace, '/')), e.object_name)) AS thing,
             argMax(e.message, (e.ts, e.message)) AS message,

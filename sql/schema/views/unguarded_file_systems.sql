@@ -6,11 +6,9 @@ SELECT
     s.capacity_bytes AS capacity_bytes, s.available_bytes AS available_bytes, s.used_bytes AS used_bytes,
     s.inodes AS inodes, s.inodes_free AS inodes_free, s.images_known AS images_known, {nearly_full} AS warning
 FROM file_systems AS s
-WHERE (s.cluster, s.node, s.ts) IN
-(
+WHERE (s.cluster, s.node, s.ts) IN (
     SELECT cluster, node, max(at)
-    FROM
-    (
+    FROM (
         SELECT cluster, node, max(ts) AS at FROM (SELECT cluster, node, ts FROM file_systems SETTINGS final = 0) GROUP BY cluster, node
         UNION ALL
         SELECT cluster, node, max(ts) AS at FROM (SELECT cluster, node, ts FROM machine_memory SETTINGS final = 0) GROUP BY cluster, node

@@ -8,8 +8,7 @@
 -- column consequence: What happens once it runs out
 CREATE OR REPLACE VIEW unguarded_signals AS
 WITH
-    latest AS
-    (
+    latest AS (
         SELECT cluster, node, signal, last_at, available, capacity, hard_threshold, soft_threshold, thresholds_assumed,
             {signal_resource} AS resource,
             groupArrayIf((capacity, available), hard_threshold IS NOT NULL OR soft_threshold IS NOT NULL)
@@ -18,14 +17,8 @@ WITH
         WHERE (cluster, node, signal, ts) IN (SELECT cluster, node, signal, toStartOfInterval(last_at, toIntervalMinute(5)) FROM last_signals)
     )
 SELECT
-    s.cluster AS cluster,
-    s.last_at AS ts,
-    s.node AS node,
-    s.signal AS signal,
-    s.available AS available,
-    s.capacity AS capacity,
-    {without_threshold} AS reason,
-    {unguarded_consequence} AS consequence
+    s.cluster AS cluster, s.last_at AS ts, s.node AS node, s.signal AS signal, s.available AS available,
+    s.capacity AS capacity, {without_threshold} AS reason, {unguarded_consequence} AS consequence
 FROM latest AS s
 WHERE s.hard_threshold IS NULL AND s.soft_threshold IS NULL
     AND has({settable_signals}, s.signal)

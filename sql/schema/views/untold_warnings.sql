@@ -4,19 +4,9 @@
 -- column occurrences: How many occurrences this version adds
 CREATE OR REPLACE VIEW untold_warnings AS
 SELECT
-    e.cluster AS cluster,
-    e.ts AS ts,
-    e.observed_at AS observed_at,
-    e.node AS node,
-    e.namespace AS namespace,
-    e.name AS name,
-    e.reason AS reason,
-    e.object_kind AS object_kind,
-    e.object_name AS object_name,
-    e.object_uid AS object_uid,
-    e.message AS message,
-    e.count AS count,
-    e.occurrences AS occurrences,
+    e.cluster AS cluster, e.ts AS ts, e.observed_at AS observed_at, e.node AS node, e.namespace AS namespace,
+    e.name AS name, e.reason AS reason, e.object_kind AS object_kind, e.object_name AS object_name,
+    e.object_uid AS object_uid, e.message AS message, e.count AS count, e.occurrences AS occurrences,
     e.occurrences_lower_bound AS occurrences_lower_bound
 FROM node_events AS e FINAL
 WHERE (e.type = 'Warning' OR e.reason = 'NodeNotReady')

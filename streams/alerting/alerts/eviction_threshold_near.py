@@ -6,11 +6,12 @@ from typing import Final, Literal
 import pydantic
 
 from common.durations import ahead_in_words, in_words
-from streams.alerting.definition import AlertDefinition, Change, Ends, Holds, Need, Nothing, Now
+from streams.alerting.definition import AlertDefinition, Change, Ends, Holds, Need, Now
 from streams.alerting.rule_settings import Percent, RuleSettings, Seconds
 from streams.alerting.words import EVICTION_ADVICE, name
 from streams.fold.findings import EvictionSignal
 from streams.fold.reasons import guard, without_threshold
+from streams.fold.reducer import NoState
 from streams.fold.sentences import left_of
 from streams.fold.titles import near
 from streams.rules.eviction.signals import RESOURCES, measured
@@ -28,8 +29,8 @@ class Settings(RuleSettings):
 
 
 def step(
-    settings: Settings, state: Nothing, rows: Sequence[EvictionSignal], now: Now
-) -> tuple[Nothing, Sequence[Change]]:
+    settings: Settings, state: NoState, rows: Sequence[EvictionSignal], now: Now
+) -> tuple[NoState, Sequence[Change]]:
     """The signals of one sample. Called for every sample of every node: mostly no threshold is near."""
     near = [
         row

@@ -24,8 +24,6 @@ class Settings(RuleSettings):
 
 
 class Failures(msgspec.Struct, frozen=True, array_like=True):
-    """Failures of one source, in a row."""
-
     since: datetime
     last_at: datetime
     count: int = 0
@@ -33,7 +31,6 @@ class Failures(msgspec.Struct, frozen=True, array_like=True):
 
 class State(msgspec.Struct, frozen=True):
     failures: dict[str, Failures] = {}
-    """Failures by source."""
 
 
 def step(

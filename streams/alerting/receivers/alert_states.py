@@ -1,5 +1,6 @@
 """The state of all alerts, from what was read of their topic. Pure."""
 
+import hashlib
 from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Final, NamedTuple, Self
@@ -12,6 +13,22 @@ from streams.alerting.holding import UNKNOWN
 from streams.alerting.words import without_news
 from streams.fold.findings import REPEAT_EVERY
 from streams.kafka.messages.alerts import AlertMessage
+from streams.rules.eviction.shortage import FAMILIES
+
+
+def incident_of(alert: AlertMessage) -> str:
+    """Return the incident of an alert: that of its node and scarce resource, or its own."""
+    labels = alert.labels
+    family = FAMILIES.get(labels.get("resource") or labels.get("condition", ""), "")
+    if not family or not labels.get("node") or labels.get("cause", "pressure") != "pressure":
+        return alert.fingerprint
+    return digest(labels.get("cluster", ""), labels["node"], family)
+
+
+def digest(*parts: str) -> str:
+    """Return 16 hexadecimal digits for these texts in this order."""
+    return hashlib.blake2b("\0".join(parts).encode(), digest_size=8).hexdigest()
+
 
 MOST: Final = 200
 """Alerts that are remembered: Kafka takes 4,096 bytes of metadata."""

@@ -8,8 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from common.clock import SYSTEM, Clock
-from streams.alerting.receivers.alert_states import AlertStates, Received, time_text
-from streams.alerting.receivers.incidents import incident_of
+from streams.alerting.receivers.alert_states import AlertStates, Received, incident_of, time_text
 from streams.alerting.receivers.posting import DEADLINE_SECONDS, Failed, Poster, Refused, log_parked, log_refused
 from streams.kafka.messages.alerts import AlertMessage
 

@@ -16,8 +16,7 @@ import msgspec
 import structlog
 
 from common.clock import SYSTEM, Clock
-from streams.alerting.receivers.alert_states import AlertStates, Received
-from streams.alerting.receivers.incidents import digest, incident_of
+from streams.alerting.receivers.alert_states import AlertStates, Received, digest, incident_of
 from streams.alerting.receivers.posting import REFUSALS, Failed, Poster, Refused
 from streams.alerting.receivers.pushing import NOWHERE, ROUND_SECONDS, Addresses, Pushed, slack_message, status_of
 from streams.alerting.settings import SLACK

@@ -189,9 +189,7 @@ def _removed(images: Sequence[tuple[datetime, float]], attempt: Attempt) -> int 
     """The images deleted from the last count before the attempt to the last soon after it; None if unknown."""
     before = [count for at, count in images if at <= attempt.first]
     after = [count for at, count in images if attempt.first < at <= attempt.last + COUNTED]
-    if not before or not after or after[-1] <= before[-1]:
-        return None
-    return round(after[-1] - before[-1])
+    return None if not before or not after or after[-1] <= before[-1] else round(after[-1] - before[-1])
 
 
 REDUCER: Final = Reducer(

@@ -291,9 +291,7 @@ def _unreported(state: State, now: datetime) -> tuple[State, Sequence[Output]]:
     if above is None or any(each.verdict in BROKEN_GC for each in state.episodes.values()):
         return state, ()
     failure = failure_of(above, state.collected)
-    if failure is None:
-        return state, ()
-    return _failed(state, failure, now, in_words(above, state.collected))
+    return (state, ()) if failure is None else _failed(state, failure, now, in_words(above, state.collected))
 
 
 def _evidence(state: State, reason: str, episode: Episode, now: datetime) -> tuple[State, Sequence[Output]]:

@@ -98,9 +98,7 @@ def take_memory(state: State, record: MemoryManagerRecord) -> State:
 
 def take_topology(state: State, record: CpuTopologyRecord) -> State:
     cpus = tuple(record.cpus)
-    if cpus == state.sysfs:
-        return state
-    return _with_topology(msgspec.structs.replace(state, sysfs=cpus))
+    return state if cpus == state.sysfs else _with_topology(msgspec.structs.replace(state, sysfs=cpus))
 
 
 def take_podresources(state: State, record: PodResourcesRecord) -> State:

@@ -45,9 +45,7 @@ def step(state: State, record: _Taken) -> tuple[State, Sequence[Output]]:
             if isinstance(record, NodeRecord) and record.change == "DELETED":
                 return State(), [_gone(row, record) for row in state.shown.values()]
             now = msgspec.structs.replace(state, version=record.object.status.node_info.kubelet_version)
-    if now == state:
-        return state, ()
-    return _concluded(now, record)
+    return (state, ()) if now == state else _concluded(now, record)
 
 
 def _concluded(state: State, record: _Taken) -> tuple[State, list[Output]]:

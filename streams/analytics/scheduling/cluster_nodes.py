@@ -130,9 +130,7 @@ def _ready_since(node: Node, seen_at: datetime) -> datetime | None:
     if node.spec.unschedulable:
         return None
     ready = next((c for c in node.status.conditions or () if c.type == "Ready"), None)
-    if ready is None or ready.status != "True":
-        return None
-    return ready.last_transition_time or seen_at
+    return None if ready is None or ready.status != "True" else ready.last_transition_time or seen_at
 
 
 def _without(state: ClusterNodes, name: str, record: NodeRecord) -> ClusterNodes:

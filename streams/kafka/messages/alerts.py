@@ -40,16 +40,7 @@ _decoder: Final = msgspec.json.Decoder(AlertMessage)
 
 
 def message_of(alert: Alert) -> AlertMessage:
-    return AlertMessage(
-        status="resolved" if alert.status == "resolved" else "firing",
-        fingerprint=alert.fingerprint,
-        labels=alert.labels,
-        annotations=alert.annotations,
-        starts_at=alert.starts_at,
-        ends_at=alert.ends_at,
-        updated_at=alert.updated_at,
-        reason=alert.reason,
-    )
+    return AlertMessage(**{name: getattr(alert, name) for name in AlertMessage.__struct_fields__})
 
 
 def encode_alert(alert: Alert) -> bytes:

@@ -35,9 +35,7 @@ _summary: Final = msgspec.json.Decoder(SummaryRecord)
 
 def columns(table: str) -> dict[str, object]:
     """Return the types of a flat message's fields by name."""
-    if table in _OF_SAMPLES:
-        return _OF_NODE | _OF_SAMPLES[table]
-    return stored_types(ROW_TYPES[table])
+    return _OF_NODE | _OF_SAMPLES[table] if table in _OF_SAMPLES else stored_types(ROW_TYPES[table])
 
 
 def flat_rows(tables: Collection[str], rows: Sequence[Row]) -> Iterator[tuple[str, bytes]]:

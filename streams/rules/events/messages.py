@@ -58,6 +58,4 @@ _STATUS_IS_NOW: Final = re.compile(r"Node (\S{1,253}) status is now: ([A-Za-z]{1
 def parse_node_status(reason: str, message: str) -> ConditionChange | None:
     """Parse a node event such as NodeHasDiskPressure; None for others and where reason and message disagree."""
     match = _STATUS_IS_NOW.fullmatch(message_body(message))
-    if match is None or match[2] != reason:
-        return None
-    return _EVENT_REASONS.get(reason)
+    return None if match is None or match[2] != reason else _EVENT_REASONS.get(reason)

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from ingest.model.samples import NodeSample
-from streams.rules.values.expressions import Amount, choose
+from streams.rules.values.expressions import Amount, choose, most
 
 MEMORY_AVAILABLE: Final = "memory.available"
 ALLOCATABLE_MEMORY_AVAILABLE: Final = "allocatableMemory.available"
@@ -158,3 +158,19 @@ _remembered: Final[Callable[..., Layout]] = lru_cache(8192)(layout)
 def _may_be_same(one: Amount, one_inodes: Amount, other: Amount, other_inodes: Amount) -> Amount:
     is_unknown, are_inodes_unknown = (one == 0) | (other == 0), (one_inodes == 0) | (other_inodes == 0)
     return is_unknown | ((one == other) & (are_inodes_unknown | (one_inodes == other_inodes)))
+
+
+def uncounted_memory(usage: Amount, total: Amount, free: Amount, anonymous: Amount, file: Amount) -> Amount:
+    """Return the bytes in use that the kubelet's usage lacks: the kernel's own, where it sums memory and page cache.
+
+    Older kubelets take all that is not free. The usage was read some seconds apart, so the nearer of both decides.
+    """
+    is_all = abs(usage - (total - free)) < abs(usage - (anonymous + file))
+    return choose(is_all, 0, most(total - free - anonymous - file, 0))
+
+
+def held_back_memory(
+    free: Amount, active_file: Amount, inactive_file: Amount, slab: Amount, available: Amount
+) -> Amount:
+    """Return the bytes of these that the kernel does not promise in MemAvailable."""
+    return most(free + active_file + inactive_file + slab - available, 0)

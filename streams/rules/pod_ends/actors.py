@@ -20,8 +20,6 @@ REPORTED_WITHIN: Final = timedelta(seconds=10)
 
 
 class Act(NamedTuple):
-    """An announcement that a pod is ended."""
-
     cause: Cause
     actor: str
     namespace: str

@@ -39,7 +39,6 @@ class NodeTree(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Return the number of nodes in the tree."""
         return sum(len(zone.nodes) for zone in self.zones)
 
 
@@ -94,9 +93,7 @@ def remove(tree: NodeTree, node: str, zone_key: str) -> NodeTree:
 
 def update(tree: NodeTree, node: str, old_zone_key: str, zone_key: str) -> NodeTree:
     """Move a node whose zone labels changed: it becomes the last of its new zone."""
-    if old_zone_key == zone_key:
-        return tree
-    return add(remove(tree, node, old_zone_key), node, zone_key)
+    return tree if old_zone_key == zone_key else add(remove(tree, node, old_zone_key), node, zone_key)
 
 
 def _with_zone(tree: NodeTree, i: int, zone: Zone) -> NodeTree:

@@ -87,10 +87,6 @@ def _in_proportion(amounts: Sequence[int]) -> list[int]:
     return [MOST * each // most if most > 0 else 0 for each in amounts]
 
 
-def _fit(pod: PodRequest, _: Sequence[NodeState], passing: Sequence[NodeState]) -> _Result:
-    return [_least_allocated(pod, each) for each in passing]
-
-
 def _least_allocated(pod: PodRequest, node: NodeState) -> int:
     free = []
     for name, most in _scored_of(node):
@@ -210,20 +206,16 @@ def _dynamic_resources(pod: PodRequest, _: Sequence[NodeState], passing: Sequenc
     return _DEVICES if constraints.devices or constraints.claims else [0] * len(passing)
 
 
-def _image_locality(_: PodRequest, __: Sequence[NodeState], ___: Sequence[NodeState]) -> _Result:
-    return _IMAGES
-
-
 _Plugin: TypeAlias = Callable[[PodRequest, Sequence[NodeState], Sequence[NodeState]], _Result]
 _PLUGINS: Final[Mapping[str, tuple[int, _Plugin]]] = {
     "TaintToleration": (3, _taint_toleration),
     "NodeAffinity": (2, _node_affinity),
-    "NodeResourcesFit": (1, _fit),
+    "NodeResourcesFit": (1, lambda pod, _, passing: [_least_allocated(pod, each) for each in passing]),
     "PodTopologySpread": (2, _topology_spread),
     "InterPodAffinity": (2, _inter_pod_affinity),
     "DynamicResources": (2, _dynamic_resources),
     "NodeResourcesBalancedAllocation": (1, _balanced_allocation),
-    "ImageLocality": (1, _image_locality),
+    "ImageLocality": (1, lambda *_: _IMAGES),
 }
 """The plugins with their weights in the default profile."""
 WEIGHTS: Final = {name: weight for name, (weight, _) in _PLUGINS.items()}

@@ -130,7 +130,6 @@ def date_time(at: Amount) -> Amount:
 
 
 def shown_to(text: Amount, characters: int) -> Amount:
-    """Return the beginning of a text."""
     if isinstance(text, Expression):
         cut = phrase(Expression(f"substringUTF8({text}, 1, {characters - 1})"), "…")
         return choose(Expression(f"lengthUTF8({text})") > characters, cut, text)

@@ -27,8 +27,7 @@ from ingest.model.records import (
     PodResourcesRecord,
 )
 from ingest.node.agent import Agent, AgentSettings
-from ingest.node.file_systems import read_file_systems
-from ingest.node.machine import read_machine
+from ingest.node.machine import read_file_systems, read_machine
 from ingest.normalize.normalize import normalize
 from streams.rules.numa.cpu_checkpoint import parse_cpu_manager_state
 from streams.rules.numa.memory_checkpoint import parse_memory_manager_state

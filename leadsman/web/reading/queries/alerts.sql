@@ -1,12 +1,8 @@
 -- Alerts that fired in the range, each in its latest state: firing first
 SELECT alertname, severity, node, starts_at, latest.1 AS status, latest.2 AS ends_at, latest.3 AS annotations, latest.4 = 'unknown' AS unknown, labels['resource'] AS resource, labels
-FROM
-(
+FROM (
     SELECT
-        a.alertname AS alertname,
-        a.severity AS severity,
-        a.node AS node,
-        a.starts_at AS starts_at,
+        a.alertname AS alertname, a.severity AS severity, a.node AS node, a.starts_at AS starts_at,
         any(a.labels) AS labels,
         argMax((a.status, a.ends_at, a.annotations, a.reason), (a.ts, a.status = 'resolved')) AS latest
     FROM alerts AS a

@@ -1,14 +1,10 @@
 -- Since when some nodes have been as they are at the end: the first sample or change after the last that was otherwise
 SELECT node, what, each.1 AS kind, greatest(each.2, first_at) AS since, each.2 < first_at AS before
-FROM
-(
+FROM (
     SELECT node, what, first_at, arrayMap(each -> (each.1, if(each.2 < first_at, each.2, arrayMin(arrayFilter(at -> at > each.2, seen)))), otherwise) AS lasts
-    FROM
-    (
+    FROM (
         SELECT
-            node,
-            signal AS what,
-            min(ts) AS first_at,
+            node, signal AS what, min(ts) AS first_at,
             [
                 ('hard', maxIf(ts, NOT hard_met)),
                 ('soft', maxIf(ts, NOT soft_met)),
@@ -27,11 +23,9 @@ FROM
     UNION ALL
     SELECT node, '' AS what, first_at,
         [(kind, if(last_otherwise < first_at, last_otherwise, arrayMin(arrayFilter(at -> at > last_otherwise, seen))))] AS lasts
-    FROM
-    (
+    FROM (
         SELECT kind, node, min(ts) AS first_at, maxIf(ts, NOT holds) AS last_otherwise, groupArray(ts) AS seen
-        FROM
-        (
+        FROM (
             SELECT 'uneven' AS kind, node, ts, ifNull(skew_ratio, 0) >= {uneven:Float64} AND ifNull(stranded_cpus, 0) > 0 AS holds
             FROM numa_skew
             WHERE cluster = {cluster:String} AND node IN {uneven_nodes:Array(String)} AND ts < {until:DateTime64(6)} AND fidelity != 'none'
@@ -48,11 +42,9 @@ FROM
             -- a taint dates, and for who takes a node: that tells it more than once
             SELECT 'cordoned' AS kind, e.node AS node, if(change = 'before', e.ts - toIntervalMicrosecond(1), e.ts) AS ts, (e.reason != 'NodeSchedulable') = (change = 'after') AS holds
             FROM node_events AS e
-            LEFT JOIN
-            (
+            LEFT JOIN (
                 SELECT node, groupArray(at) AS known
-                FROM
-                (
+                FROM (
                     SELECT node, ts AS at
                     FROM node_events
                     WHERE cluster = {cluster:String} AND node IN {cordoned:Array(String)}

@@ -1,10 +1,8 @@
 -- Eviction signals of some nodes over the range, the lowest of each step; no threshold is -1
 SELECT node, signal, groupArray(at) AS at, groupArray(lowest) AS lowest, groupArray(hard) AS hard, groupArray(soft) AS soft
-FROM
-(
+FROM (
     SELECT
-        node,
-        signal,
+        node, signal,
         toUnixTimestamp(toStartOfInterval(ts, toIntervalSecond({step:UInt32}))) AS at,
         min(available) AS lowest,
         max(ifNull(hard_threshold, -1)) AS hard,

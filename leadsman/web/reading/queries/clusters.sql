@@ -1,7 +1,6 @@
 -- Each cluster with the time that its rows span, the latest first
 SELECT cluster, min(first) AS first_at, max(last) AS last_at
-FROM
-(
+FROM (
     SELECT cluster, min(ts) AS first, max(ts) AS last FROM nodes GROUP BY cluster
     UNION ALL SELECT cluster, min(first_at) AS first, max(last_at) AS last FROM node_samples_5m GROUP BY cluster
     UNION ALL SELECT cluster, min(ts) AS first, max(observed_at) AS last FROM node_events GROUP BY cluster

@@ -1,18 +1,11 @@
 -- Whose pods were evicted where, for what and how often, the most often first
 SELECT
-    e.cause AS cause,
-    e.resource AS resource,
-    e.node AS node,
-    e.namespace AS namespace,
+    e.cause AS cause, e.resource AS resource, e.node AS node, e.namespace AS namespace,
     if(o.owner.2 = '', ('Pod', e.pod), o.owner) AS owner,
-    count() AS pods,
-    min(e.ts) AS first_at,
-    max(e.ts) AS last_at,
-    countIf(NOT e.time_known) AS without_time,
+    count() AS pods, min(e.ts) AS first_at, max(e.ts) AS last_at, countIf(NOT e.time_known) AS without_time,
     countIf(e.pods_usage_ratio < {unexplained:Float64}) AS unexplained
 FROM pod_evictions AS e
-LEFT JOIN
-(
+LEFT JOIN (
     SELECT uid, any(multiIf(owner_name = '', ('', ''), owner_kind = 'Node', ('StaticPod', pod), (toString(owner_kind), owner_name))) AS owner
     FROM pod_ends
     WHERE cluster = {cluster:String} AND container = ''

@@ -6,8 +6,7 @@ SELECT
     uniqExactIf((namespace, pod, uid), cause = 'admission') AS admission,
     countIf(cause = 'unknown') AS unknown,
     countIf(cause = 'pressure' AND predicted_rank IS NULL) AS without_rank
-FROM
-(
+FROM (
     SELECT cluster, ts, node, namespace, pod, uid, toString(cause) AS cause, predicted_rank FROM pod_evictions
     UNION ALL
     SELECT cluster, ts, node, namespace, pod, uid, toString(cause) AS cause, NULL AS predicted_rank FROM pod_ends WHERE pod_ends.cause = 'admission'

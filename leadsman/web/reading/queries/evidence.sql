@@ -2,8 +2,7 @@
 SELECT
     (
         SELECT (countIf(NOT gone), nullIf(max(at), toDateTime64(0, 6, 'UTC')))
-        FROM
-        (
+        FROM (
             SELECT max(ts) AS at, argMax(deleted, ts) AS gone
             FROM nodes
             WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)}
@@ -59,8 +58,7 @@ SELECT
     (
         -- Of nodes whose last row has a source of exclusive CPUs, or a kubelet that gives none; and of all
         SELECT (nullIf(maxIf(at, is_known), toDateTime64(0, 6, 'UTC')), nullIf(max(at), toDateTime64(0, 6, 'UTC')))
-        FROM
-        (
+        FROM (
             SELECT max(ts) AS at, argMax(fidelity != 'none' OR cpu_manager_policy = 'none', ts) AS is_known
             FROM numa_skew
             WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)} AND scope = 'node'
@@ -70,15 +68,13 @@ SELECT
     (
         -- Of a span that goes on after the end, all is known up to the end; an error behind its last sign of life ended it
         SELECT groupArray((toString(resource), begun, heard_at))
-        FROM
-        (
+        FROM (
             SELECT resource, max(since) AS begun, least(argMax(ts, since), {until:DateTime64(6)}) AS heard_at
             FROM watches
             WHERE cluster = {cluster:String} AND resource IN ('nodes', 'pods', 'events') AND since < {until:DateTime64(6)}
             GROUP BY resource
         ) AS w
-        LEFT JOIN
-        (
+        LEFT JOIN (
             SELECT resource, max(ts) AS broken_at
             FROM source_errors
             WHERE cluster = {cluster:String} AND node = '' AND kind IN ('silent', 'gap', 'unreadable') AND ts < {until:DateTime64(6)}
@@ -95,8 +91,7 @@ SELECT
     (
         -- By whose settings image GC never runs, or begins behind the eviction
         SELECT uniqExact(node)
-        FROM
-        (
+        FROM (
             SELECT node, argMax(holds, ts) AS late
             FROM settings_warnings
             WHERE cluster = {cluster:String} AND rule = 'image_gc_late' AND ts < {until:DateTime64(6)}

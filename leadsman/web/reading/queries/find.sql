@@ -1,11 +1,9 @@
 -- Nodes and pods up to the end of a range whose names hold every word, those of exactly that name first; or those of similar names
 WITH least(ngramDistanceCaseInsensitiveUTF8(name, {whole:String}), ngramDistanceCaseInsensitiveUTF8(concat(namespace, '/', name), {whole:String})) AS distance
 SELECT kind, namespace, name, node, gone
-FROM
-(
+FROM (
     SELECT 'node' AS kind, '' AS namespace, node AS name, node, false AS gone
-    FROM
-    (
+    FROM (
         SELECT node FROM nodes WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)}
         UNION DISTINCT
         SELECT node FROM node_samples WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}

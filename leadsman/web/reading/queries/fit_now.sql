@@ -1,12 +1,8 @@
 -- What each node has, promises and uses at the end
 SELECT n.*, r.wants[n.resource] AS deferred
-FROM
-(
+FROM (
     SELECT
-        node,
-        resource,
-        argMaxMerge(capacity_last) AS capacity,
-        argMaxMerge(allocatable_last) AS allocatable,
+        node, resource, argMaxMerge(capacity_last) AS capacity, argMaxMerge(allocatable_last) AS allocatable,
         argMaxMerge(requested_last) AS requested,
         nullIf(argMaxMerge(used_last), -1) AS used,
         argMaxMerge(pods_last) AS pods
@@ -14,8 +10,7 @@ FROM
     WHERE cluster = {cluster:String} AND ts >= {first:DateTime64(6)} AND ts < {until:DateTime64(6)} AND last_at < {until:DateTime64(6)} AND {asked node}
     GROUP BY node, resource
 ) AS n
-LEFT JOIN
-(
+LEFT JOIN (
     SELECT node, sumMap(more) AS wants FROM pending_resizes WHERE cluster = {cluster:String} AND state = 'deferred' GROUP BY node
 ) AS r ON r.node = n.node
 ORDER BY node, resource

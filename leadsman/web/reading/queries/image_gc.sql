@@ -1,35 +1,18 @@
 -- Episodes of image GC trouble, the last first
 SELECT
-    e.node AS node,
-    e.ts AS ts,
-    e.last_at AS last_at,
-    verdict,
-    result,
-    reason,
-    usage_percent,
-    high_percent,
-    low_percent,
-    wanted_bytes,
-    freed_bytes,
-    occurrences,
-    occurrences_lower_bound,
-    explanation,
-    what,
-    settings_assumed,
-    updated_at,
-    s.sampled_at AS sampled_at,
+    e.node AS node, e.ts AS ts, e.last_at AS last_at, verdict, result, reason, usage_percent, high_percent,
+    low_percent, wanted_bytes, freed_bytes, occurrences, occurrences_lower_bound, explanation, what, settings_assumed,
+    updated_at, s.sampled_at AS sampled_at,
     -- The node is deleted, or another one has its name
     n.gone OR e.last_at < n.created_at - {registers} AS is_gone
 FROM image_gc_episodes AS e
-LEFT JOIN
-(
+LEFT JOIN (
     SELECT node, max(toNullable(last_at)) AS sampled_at
     FROM node_samples_5m
     WHERE cluster = {cluster:String} AND first_at < {until:DateTime64(6)} AND last_at >= {until:DateTime64(6)} - INTERVAL 1 DAY
     GROUP BY node
 ) AS s ON s.node = e.node
-LEFT JOIN
-(
+LEFT JOIN (
     SELECT
         node, argMax(deleted, ts) AS gone,
         ifNull(argMax(created_at, ts), toDateTime64(0, 6, 'UTC')) AS created_at

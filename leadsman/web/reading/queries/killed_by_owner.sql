@@ -4,14 +4,9 @@ SELECT
     multiIf(cause = 'oom_kill', '', refused_by = 'node_pressure', pod_ends.resource, pod_ends.reason) AS reason,
     -- Errors that a kubelet did not expect have their own kinds: who refused the pod, and over what
     if(pod_ends.reason = 'UnexpectedAdmissionError', (toString(refused_by), toString(pod_ends.resource)), ('', '')) AS kind,
-    node,
-    namespace,
+    node, namespace,
     multiIf(owner_name = '', ('Pod', pod), owner_kind = 'Node', ('StaticPod', pod), (toString(owner_kind), owner_name)) AS owner,
-    container,
-    count() AS times,
-    uniqExact(uid) AS pods,
-    min(ts) AS first_at,
-    max(ts) AS last_at
+    container, count() AS times, uniqExact(uid) AS pods, min(ts) AS first_at, max(ts) AS last_at
 FROM pod_ends
 WHERE cluster = {cluster:String} AND cause IN ('oom_kill', 'admission')
     AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)} AND {asked namespace, node}

@@ -1,14 +1,12 @@
 -- Changes of what lasts: pressure conditions, and nodes that are not Ready, each until the node is gone
 SELECT node, kind, what, ts, status
-FROM
-(
+FROM (
     SELECT
         node, kind, what, ts, status,
         lagInFrame(status, 1, 0) OVER (
             PARTITION BY node, kind, what ORDER BY ts ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
         ) AS before
-    FROM
-    (
+    FROM (
         SELECT node, 'pressure' AS kind, condition AS what, ts, status
         FROM pressure_changes
         WHERE cluster = {cluster:String} AND ({node:String} = '' OR node = {node:String}) AND ts < {until:DateTime64(6)}

@@ -3,8 +3,7 @@ SELECT
     maxOrNullIf(at, NOT gone AND at < {until:DateTime64(6)}) AS before,
     minOrNullIf(at, NOT gone AND at >= {until:DateTime64(6)}) AS after,
     maxOrNullIf(at, gone AND at < {until:DateTime64(6)}) AS deleted_at
-FROM
-(
+FROM (
     SELECT ts AS at, deleted AS gone FROM nodes WHERE cluster = {cluster:String} AND node = {node:String}
     UNION ALL SELECT arrayJoin([first_at, last_at]) AS at, 0 AS gone FROM node_samples_5m WHERE cluster = {cluster:String} AND node = {node:String}
     UNION ALL SELECT ts AS at, 0 AS gone FROM node_events WHERE cluster = {cluster:String} AND node = {node:String}

@@ -2,15 +2,13 @@
 SELECT
     n.node AS node, state.1 AS ready, state.2 AS since, state.3 AS message, state.4 AS cordoned, state.5 AS taints,
     toUInt8(l.seen_at >= state.2) AS lease_seen, l.lease_age_seconds AS lease_age_seconds
-FROM
-(
+FROM (
     SELECT node, argMax((ready, ifNull(ready_since, ts), ready_message, unschedulable, taints, deleted), ts) AS state
     FROM nodes
     WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)} AND {asked node}
     GROUP BY node
 ) AS n
-LEFT JOIN
-(
+LEFT JOIN (
     SELECT node, max(ts) AS seen_at, argMax(tuple(age_seconds), ts).1 AS lease_age_seconds
     FROM node_leases
     WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)} AND {asked node}

@@ -1,7 +1,6 @@
 -- Which exclusive CPUs each container of some nodes holds at the end
 SELECT node, namespace, pod, container, cpus, cpuset, numa_nodes, aligned, source, fidelity
-FROM
-(
+FROM (
     SELECT *
     FROM numa_pods
     WHERE cluster = {cluster:String} AND node IN {nodes:Array(String)} AND ts < {until:DateTime64(6)}

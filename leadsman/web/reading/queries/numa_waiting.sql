@@ -1,10 +1,8 @@
 -- Pods that wait for a node at the end and want exclusive CPUs, those of one owner together
 SELECT namespace, latest.5 AS owner, toInt64(latest.3) AS cpus, count() AS pods, min(latest.4) AS pod
-FROM
-(
+FROM (
     SELECT
-        namespace,
-        uid,
+        namespace, uid,
         argMax((change, node, exclusive_cpus, pod, owner_name),
             (ts, indexOf(['pending', 'bound', 'updated', 'finished', 'deleted'], change))) AS latest
     FROM pod_bindings

@@ -1,7 +1,6 @@
 -- How many seconds lie between two samples of a node, by the last half hour of samples up to the end: of each node, and the median over nodes
 SELECT quantileOrNull(0.5)(seconds) AS pace_seconds, groupArray((node, seconds)) AS paces
-FROM
-(
+FROM (
     SELECT node, dateDiff('millisecond', min(ts), max(ts)) / 1000 / (uniqExact(ts) - 1) AS seconds
     FROM node_samples
     WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)}

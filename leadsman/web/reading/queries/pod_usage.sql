@@ -1,10 +1,8 @@
 -- CPU, memory and local storage of the pods of some nodes, minute by minute
 SELECT node, uid, groupArray(minute) AS at, groupArray(memory) AS memory, groupArray(disk) AS disk, argMax(cpu, minute) AS cpu
-FROM
-(
+FROM (
     SELECT
-        node,
-        uid,
+        node, uid,
         toUnixTimestamp(toStartOfMinute(ts)) AS minute,
         toInt64(ifNull(max(memory_working_set_bytes), 0)) AS memory,
         toInt64(ifNull(max(ephemeral_used_bytes), 0)) AS disk,

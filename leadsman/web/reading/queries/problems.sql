@@ -1,7 +1,6 @@
 -- Conditions of nodes, beside the kubelet's own, that show trouble at the end, those for longest first
 SELECT node, condition, state.1[condition] AS said, ifNull(state.2[condition], state.3) AS since
-FROM
-(
+FROM (
     SELECT node, argMax((problems, problems_since, ts, deleted), ts) AS state
     FROM nodes
     WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)} AND {asked node}

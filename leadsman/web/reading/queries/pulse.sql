@@ -1,7 +1,6 @@
 -- A mark of each cluster that changes whenever something was landed that a page shows
 SELECT cluster, toString(cityHash64(max(last), sum(number))) AS mark
-FROM
-(
+FROM (
     SELECT cluster, max(ts) AS last, count() AS number FROM nodes GROUP BY cluster
     UNION ALL SELECT cluster, max(last_at) AS last, 0 AS number FROM node_samples_5m GROUP BY cluster
     UNION ALL SELECT cluster, max(observed_at) AS last, count() AS number FROM node_events GROUP BY cluster

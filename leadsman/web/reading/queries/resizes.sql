@@ -1,7 +1,6 @@
 -- Resizes of pods that are not done at the end, those that wait for longest first
 SELECT r.state AS state, r.node AS node, r.namespace AS namespace, r.pod AS pod, r.ts AS since, r.message AS message
-FROM
-(
+FROM (
     SELECT *
     FROM resizes FINAL
     WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)} AND {asked namespace, node}

@@ -1,8 +1,6 @@
 -- Pods that are still there ten minutes after their deletion was asked for, those for longest first
-SELECT
-    last.1 AS node, namespace, pod, last.2 AS since, last.3 = 'finished' AS is_over
-FROM
-(
+SELECT last.1 AS node, namespace, pod, last.2 AS since, last.3 = 'finished' AS is_over
+FROM (
     SELECT namespace, pod, uid, argMax((node, deletion_asked_at, change),
         (ts, indexOf(['pending', 'bound', 'updated', 'finished', 'deleted'], change))) AS last
     FROM pod_bindings

@@ -7,8 +7,7 @@ SELECT
     ) AS lower_bounds,
     (
         SELECT count()
-        FROM
-        (
+        FROM (
             SELECT namespace, name AS thing FROM node_events
             WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)} AND position(message, '[withheld: ') > 0 AND {asked namespace}
             UNION DISTINCT

@@ -1,8 +1,7 @@
 -- CPU, memory and stalls of some nodes over the range, the highest of each step
 SELECT node, groupArray(at) AS at, groupArray(cpu) AS cpu, groupArray(memory) AS memory,
     groupArray(cpu_stalled) AS cpu_stalled, groupArray(memory_stalled) AS memory_stalled, groupArray(io_stalled) AS io_stalled
-FROM
-(
+FROM (
     SELECT
         node,
         toUnixTimestamp(toStartOfInterval(ts, toIntervalSecond({step:UInt32}))) AS at,

@@ -5,16 +5,10 @@ WHERE cluster = {cluster:String} AND since < {until:DateTime64(6)} AND (until IS
     -- A pod that was just created gets its scheduler's words in a moment where pods are watched
     AND (reason != '' OR since < {until:DateTime64(6)} - toIntervalMinute(1) OR {cluster:String} NOT IN (SELECT cluster FROM watches))
     AND {asked node, namespace}
-    AND uid IN
-    (
+    AND uid IN (
         -- Few, so that the view has few to sum up
         SELECT uid
-        FROM
-        (
-            SELECT uid, ts, {is_waiting} AS waiting
-            FROM pod_bindings
-            WHERE cluster = {cluster:String}
-        )
+        FROM (SELECT uid, ts, {is_waiting} AS waiting FROM pod_bindings WHERE cluster = {cluster:String})
         GROUP BY uid
         HAVING argMax(waiting, (ts, NOT waiting)) OR maxIf(ts, NOT waiting) >= {until:DateTime64(6)}
     )

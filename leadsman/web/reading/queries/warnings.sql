@@ -1,15 +1,12 @@
 -- Warning Events of the range by reason, the most frequent first, of all together or of each of some nodes; those that a finding tells are left out
 SELECT
     if(empty({nodes:Array(String)}), '', e.node) AS node,
-    e.reason AS reason,
-    sum(e.occurrences) AS times,
-    max(e.occurrences_lower_bound) AS lower_bound,
+    e.reason AS reason, sum(e.occurrences) AS times, max(e.occurrences_lower_bound) AS lower_bound,
     max(e.count) AS most,
     uniqExact(e.object_kind, e.namespace, e.object_name) AS objects,
     arraySlice(arraySort(groupUniqArrayIf(e.node, e.node != '')), 1, 200) AS nodes,
     arraySlice(groupUniqArray(e.object_uid), 1, 1000) AS uids,
-    min(e.ts) AS first_at,
-    max(e.ts) AS last_at,
+    min(e.ts) AS first_at, max(e.ts) AS last_at,
     argMax(e.object_kind, (e.ts, e.object_name, e.message)) AS last_kind,
     argMax(e.namespace, (e.ts, e.object_name, e.message)) AS last_namespace,
     argMax(e.object_name, (e.ts, e.object_name, e.message)) AS last_name,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ingest.model.machine import FileSystem
-from ingest.node.file_systems import read_file_systems
+from ingest.node.machine import read_file_systems
 from ingest.node.sysfs import CannotReadError
 
 CONTAINER = "c0" * 32

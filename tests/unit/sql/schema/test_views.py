@@ -1,6 +1,7 @@
 """The views, on rows reasoned by hand; where a rule exists in Python too, on random rows that both must agree on."""
 
 import random
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -9,6 +10,7 @@ import pytest
 from components.rows import T0, dicts, row, store, store_samples, summary
 from ingest.model.samples import NodeSample
 from sql.database.open import Database
+from sql.schema.views import load_views
 from streams.fold.findings import (
     Eviction,
     EvictionSignal,
@@ -636,3 +638,11 @@ def test_views_show_a_replaced_row_once(database: Database) -> None:
 def test_times_of_a_view_are_utc(database: Database) -> None:
     store(database, rejection(0, "a"))
     assert dicts(database, "SELECT started_at FROM admission_storms")[0]["started_at"].tzinfo == UTC
+
+
+def test_each_view_comes_after_those_that_it_reads() -> None:
+    views = load_views()
+    later = {view.name for view in views}
+    for view in views:
+        later.discard(view.name)
+        assert not later.intersection(re.findall(r"\b(?:FROM|JOIN)\s+(\w+)", view.text)), view.name

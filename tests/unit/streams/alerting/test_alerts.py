@@ -85,7 +85,7 @@ def test_an_alert_looks_at_something_and_nothing_raises_nothing(alert: AnyAlert)
 def test_a_state_is_frozen_and_private_to_its_alert(alert: AnyAlert) -> None:
     assert alert.state.__struct_config__.frozen
     assert msgspec.msgpack.decode(msgspec.msgpack.encode(alert.state()), type=alert.state) == alert.state()
-    assert sum(other.state is alert.state for other in ALERTS) == 1 or alert.state.__name__ == "Nothing"
+    assert sum(other.state is alert.state for other in ALERTS) == 1 or alert.state.__name__ == "NoState"
 
 
 @every_alert

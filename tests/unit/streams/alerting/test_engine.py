@@ -14,12 +14,11 @@ from common.errors import BadRecord
 from components.alert_log import AlertLog, at, changed, image_gc, signal, skew
 from components.rows import row
 from ingest.model.records import ForgetRecord, HeardRecord
-from streams.alerting.definition import Nothing
 from streams.alerting.engine import WITHDRAWN_AFTER, LogState, alert_reducers, log_state
 from streams.alerting.holding import State, fingerprint
 from streams.alerting.rules_file import ALERTS
 from streams.fold.findings import Alert, Eviction, NodeRow, Row, SourceError
-from streams.fold.reducer import Concluded, Withdrawal
+from streams.fold.reducer import Concluded, NoState, Withdrawal
 
 THRESHOLD_MET = signal(hard_met=True, seconds_to_hard=0.0)
 OFF: dict[str, object] = {"enabled": False}
@@ -277,7 +276,7 @@ def test_a_log_that_was_quiet_for_ever_is_encoded_in_a_few_bytes() -> None:
     assert msgspec.msgpack.decode(msgspec.msgpack.encode(LogState("c", "n"))) == {"cluster": "c", "node": "n"}
 
 
-@pytest.mark.parametrize("alert", [each for each in ALERTS if each.state is not Nothing], ids=lambda each: each.name)
+@pytest.mark.parametrize("alert", [each for each in ALERTS if each.state is not NoState], ids=lambda each: each.name)
 def test_what_an_alert_remembers_is_its_own_field_of_the_state(alert: Any) -> None:
     fields = {field.name: field.type for field in msgspec.structs.fields(LogState)}
     assert fields[alert.name] == alert.state | None
@@ -347,13 +346,13 @@ class _Remembered(msgspec.Struct, frozen=True):
     since: list[float] = []
 
 
-@pytest.mark.parametrize("name", [alert.name for alert in ALERTS if alert.state is not Nothing])
+@pytest.mark.parametrize("name", [alert.name for alert in ALERTS if alert.state is not NoState])
 def test_a_later_version_of_an_alert_begins_anew_and_keeps_the_others_and_all_that_is_active(name: str) -> None:
     """The state is one that the present version wrote."""
     log = AlertLog()
     log(0, THRESHOLD_MET, eviction(0, "a"))
     log(10)
-    remembered = {alert.name: alert.state() for alert in ALERTS if alert.state is not Nothing}
+    remembered = {alert.name: alert.state() for alert in ALERTS if alert.state is not NoState}
     written = msgspec.msgpack.encode(msgspec.structs.replace(log.state, **remembered))
     later = [replace(alert, state=_Remembered, version=2) if alert.name == name else alert for alert in ALERTS]
     read = msgspec.msgpack.decode(written, type=log_state(later))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from leadsman.web.site.mistyped import meant
+from leadsman.web.site.pages import meant
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,8 @@ from msgspec.structs import replace
 
 from fakes.clock import START, FakeClock
 from fakes.slack import BOT, CHANNEL, TOKEN, Slack
-from streams.alerting.receivers.alert_states import AlertStates, Received
+from streams.alerting.receivers.alert_states import AlertStates, Received, incident_of
 from streams.alerting.receivers.choose import BadReceiver, receiver
-from streams.alerting.receivers.incidents import incident_of
 from streams.alerting.receivers.slack_channel import APART_SECONDS, SlackChannel
 from streams.kafka.messages.alerts import AlertMessage
 

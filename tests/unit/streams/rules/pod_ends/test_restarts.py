@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.model.objects.pod import Pod
-from streams.rules.pod_ends.restarts import Restarts, attempt_that_ended, restarts_of
+from streams.rules.pod_ends.causes import Restarts, attempt_that_ended, restarts_of
 
 STARTED = datetime(2026, 7, 1, 12, tzinfo=UTC)
 
