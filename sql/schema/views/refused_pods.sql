@@ -12,7 +12,7 @@ CREATE OR REPLACE VIEW refused_pods AS
 WITH refused AS
 (
     SELECT
-        cluster, ts, node, namespace, pod, uid, reason, refused_by, requested, available, explanation, trimBoth(message) AS message,
+        cluster, ts, time_known, node, namespace, pod, uid, reason, refused_by, requested, available, explanation, trimBoth(message) AS message,
         if(owner_name = '', '', concat(owner_kind, '/', owner_name)) AS owner,
         if(refused_by = 'node_pressure', '', toString(pod_ends.resource)) AS resource,
         if(refused_by = 'node_pressure', toString(pod_ends.resource), '') AS conditions
@@ -22,6 +22,7 @@ WITH refused AS
 SELECT
     r.cluster AS cluster,
     r.ts AS ts,
+    r.time_known AS time_known,
     r.node AS node,
     r.namespace AS namespace,
     r.pod AS pod,

@@ -10,8 +10,10 @@ SELECT
     container,
     count() AS times,
     uniqExact(uid) AS pods,
-    min(ts) AS first_at,
-    max(ts) AS last_at
+    min(if(time_known, ts, ifNull(earliest, ts))) AS first_at,
+    max(if(time_known, ts, ifNull(latest, ts))) AS last_at,
+    countIf(time_known) AS timed,
+    countIf(NOT time_known AND earliest IS NULL) AS or_earlier
 FROM pod_ends
 WHERE cluster = {cluster:String} AND cause IN ('oom_kill', 'admission')
     AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)} AND {asked namespace, node}
