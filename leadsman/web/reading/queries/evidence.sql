@@ -1,9 +1,20 @@
 -- What a range rests on: how much was seen in it, and when anything and a sample were last seen up to its end
-SELECT
+WITH
     (
-        SELECT countIf(NOT gone)
-        FROM (SELECT argMax(deleted, ts) AS gone FROM nodes WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)} GROUP BY node)
-    ) AS nodes,
+        -- A table has no capacity, and no condition but Ready
+        SELECT (countIf(NOT last.1), countIf(NOT last.1 AND last.2), countIf(NOT last.1 AND last.3))
+        FROM
+        (
+            SELECT argMax((deleted, empty(capacity), ready IS NULL AND ready_message = ''), ts) AS last
+            FROM nodes
+            WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)}
+            GROUP BY node
+        )
+    ) AS existing
+SELECT
+    existing.1 AS nodes,
+    existing.2 AS partial_nodes,
+    existing.3 AS unsaid_nodes,
     (
         SELECT uniqExact(node)
         FROM node_samples_5m
