@@ -45,7 +45,7 @@ ITEMS: Final = msgspec.json.Decoder(list[msgspec.Raw])
 
 
 class _Listed(msgspec.Struct, frozen=True):
-    """What the API server says of a List that has a limit."""
+    """The end of a List that has a limit: a token for the rest, and how much that is."""
 
     token: str = msgspec.field(default="", name="continue")
     remaining: int = msgspec.field(default=0, name="remainingItemCount")

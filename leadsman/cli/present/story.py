@@ -210,7 +210,7 @@ def _table(columns: int) -> Table:
 
 
 def words_of(item: Item, view: Overview) -> str:
-    """Return a card as a terminal has it; a time that is only a bound is called that."""
+    """Put a card into the words of a terminal; a time that is only a bound is called that."""
     times, at, until = "", item.since, item.until
     if at is not None:
         when = clock(at) if at.date() == view.scope.until.date() else timestamp(at)

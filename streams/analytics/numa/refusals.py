@@ -26,7 +26,7 @@ from streams.rules.pods.requests import exclusive_cpus, hands_cpus_over
 REASONS: Final = frozenset({"TopologyAffinityError", "SMTAlignmentError", "UnexpectedAdmissionError", "OutOfcpu"})
 MAX_REMEMBERED: Final = 500
 _READ_WITHIN: Final = timedelta(minutes=1)
-"""What is read up to so long after a refusal shows how the node was then."""
+"""A reading up to so long after a refusal shows how the node was then."""
 _MANAGERS: Final = frozenset({"topology_manager", "cpu_manager", "memory_manager"})
 
 
