@@ -194,12 +194,34 @@ def _unmarked(data: bytes) -> bytes:
     return _MARKS.sub(b"", data) if is_quoted else data
 
 
+_AS_CODE: Final = re.compile(
+    rb"(?:\A|\n[ \t\r]*\n)(?: {4}|\t)(?=\{|apiVersion: |kind: |---\r?\n"
+    rb"|[\w@:~.-]{0,60}[$#] |NAME(?:SPACE)? |LAST SEEN "
+    rb"|Name: {2,}|[IWEF]\d{4} \d\d:|[A-Z][a-z]{2} [ \d]\d \d\d:|-- [A-Z]|\* ==> )"
+)
+"""Begins what Markdown shows as code because it is indented."""
+_AT_MARGIN: Final = re.compile(rb"^(?:apiVersion:|data:|items:|kind:|metadata:|Name: |NAME|[{\[])", re.MULTILINE)
+_INDENT: Final = re.compile(rb"^(?: {4}|\t)", re.MULTILINE)
+_CURLED: Final = re.compile(rb"\xe2\x80(?:(?P<one>[\x98\x99])|[\x9c-\x9e])")
+"""Matches single and double quotes as editors of letters write them."""
+
+
+def _as_typed(data: bytes) -> bytes:
+    """Return text as it was before a page or a letter took it: code is at the margin, and quotes are straight."""
+    if _AS_CODE.search(data, 0, _FIRST_BYTES) and not _AT_MARGIN.search(data, 0, _FIRST_BYTES):
+        data = _INDENT.sub(b"", data)
+    if b"\xe2\x80" in data[:_FIRST_BYTES] and b'"' not in data:
+        data = _CURLED.sub(lambda found: b"'" if found["one"] else b'"', data)
+    return data
+
+
 def as_utf8(data: bytes) -> bytes:
     """Text that may be UTF-16, which PowerShell's `>` writes, as UTF-8 without a mark; of a part, what is whole.
 
     Colours of a terminal go: JSON has no such characters in its strings. The fences of Jira become those of
-    Markdown, and the quotes of a web page those of JSON. The marks of a letter before each line of a text, and those
-    of a letter or a patch before each line of an object, go. So do numbers of lines.
+    Markdown, and the quotes of a web page and of a letter those of JSON. The marks of a letter before each line of a
+    text, and those of a letter or a patch before each line of an object, go. So do numbers of lines, and the
+    indentation of code.
     """
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         data = data[: len(data) & ~1].decode("utf-16", errors="replace").encode()
@@ -207,7 +229,7 @@ def as_utf8(data: bytes) -> bytes:
         encoding = "utf-16-le" if wide["little"] else "utf-16-be"
         data = data[: len(data) & ~1].decode(encoding, errors="replace").encode()
     data = data.removeprefix(b"\xef\xbb\xbf")
-    data = _unmarked(data)
+    data = _as_typed(_unmarked(data))
     if data.startswith(b'"{\\'):
         data = _unescaped(data)
     if data.startswith((b"\x1e{", b"data: {")):

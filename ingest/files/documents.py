@@ -44,6 +44,13 @@ FIELDS: Final = msgspec.json.Decoder(Fields)
 ITEMS: Final = msgspec.json.Decoder(list[msgspec.Raw])
 
 
+class _Listed(msgspec.Struct, frozen=True):
+    """The end of a List that has a limit: a token for the rest, and how much that is."""
+
+    token: str = msgspec.field(default="", name="continue")
+    remaining: int = msgspec.field(default=0, name="remainingItemCount")
+
+
 class _Row(msgspec.Struct, frozen=True):
     object: msgspec.Raw = msgspec.Raw()
 
@@ -57,6 +64,7 @@ class _NamedTable(msgspec.Struct, frozen=True):
     rows: list[list[msgspec.Raw]]
 
 
+_LISTED: Final = msgspec.json.Decoder(_Listed)
 _TABLE: Final = msgspec.json.Decoder(_NamedTable)
 _ROWS: Final = msgspec.json.Decoder(list[_Row])
 STRING: Final = msgspec.json.Decoder(str)
@@ -171,6 +179,10 @@ def object_parts(place: str, document: bytes, fields: Fields) -> Iterator[Part]:
         return
     for index, item in enumerate(items):
         yield from item_parts(head, index, bytes(item))
+    listed = if_decodable(_LISTED.decode, fields.get("metadata", b""))
+    if listed is not None and listed.token:
+        left = f"{listed.remaining:,} more items" if listed.remaining else "more items"
+        yield Bad(place or "1", bytes(fields["metadata"]), "cut_off", f"a limit cut the List: {left} exist")
 
 
 def _rows_parts(place: str, document: bytes, fields: Fields) -> Iterator[Part]:

@@ -70,6 +70,7 @@ FLAGS: Final = frozenset(
             "logged",
             "lower_bound",
             "occurrences_lower_bound",
+            "or_earlier",
             "over_high",
         ),
         *("over_limit", "ready", "required", "restarted", "settings_assumed", "soft_met", "status"),

@@ -20,6 +20,7 @@ import msgspec
 
 from common.durations import NANOSECONDS
 from ingest.messages.reasons import COMBINED, STARTING, STARTS
+from ingest.model.objects.event import AUTOSCALERS
 from ingest.model.samples import NodeSample
 from sql.database.dsn import EMBEDDED_DATABASE
 from sql.database.errors import MigrationMissing
@@ -151,6 +152,7 @@ RULES: Final[Mapping[str, Amount]] = {
     "kubelet_start": f"(object_kind = 'Node' AND reason = '{STARTING}' AND trimBoth(message) IN {STARTS})",
     "pressure_reasons": str(tuple(PRESSURES)),
     "not_placed": str(NOT_PLACED),
+    "autoscalers": str(list(AUTOSCALERS)),
     "nodes_made": _NODES_MADE,
     "of_no_pod": "'' AS pod, CAST([], 'Array(String)') AS namespaces",
     "evicted_by": evicted_by(*_EVENT),

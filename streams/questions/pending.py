@@ -21,6 +21,7 @@ from streams.rules.scheduling.constraints import Constraints, Namespaces, Neighb
 from streams.rules.scheduling.device_claims import NO_DEVICES, Devices, device_needs
 from streams.rules.scheduling.filters import (
     NATIVE,
+    NO_ROOM_KNOWN,
     UNSCHEDULABLE,
     NodeState,
     PodRequest,
@@ -221,13 +222,16 @@ class _Judge:
             exceeds = [
                 [requests.get(name, 0) > free for free in self._free(name)] for name in sorted({*NATIVE, *requests})
             ]
-            short = list(zip(self._full, *exceeds, strict=True))
+            known = [bool(each.allocatable) for each in self._nodes]
+            short = list(zip(known, self._full, *exceeds, strict=True))
             one_each = dict(zip(short, self._nodes, strict=True))
             words = {each: self._short(node, requests) for each, node in one_each.items()}
             self._cached[asks] = [words[each] for each in short]
         return self._cached[asks]
 
     def _short(self, node: NodeState, requests: Mapping[str, int]) -> _Words:
+        if not node.allocatable:
+            return (NO_ROOM_KNOWN,)
         pods = node.allocatable.get("pods", 0)
         found = shortages(requests, node.allocatable, node.requested, node.pods, pods, self._minor)
         return tuple(each.reason for each in found)

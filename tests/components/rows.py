@@ -11,17 +11,19 @@ from sql.database.open import Database
 from sql.landing.arrow import node_samples, pod_samples, to_arrow
 from sql.schema.story import story
 from streams.fold.batch import Batch
-from streams.fold.findings import TABLES, Row
+from streams.fold.findings import TABLES, NodeRow, Row
 
 T0: Final = datetime(2026, 7, 1, 12, tzinfo=UTC)
 """A time on a full hour."""
+_USUAL: Final[dict[type[Row], dict[str, Any]]] = {NodeRow: {"capacity": {"cpu": 4000}}}
+"""Columns that only a table of nodes lacks."""
 _EMPTY: Final[dict[Any, Any]] = {str: "", int: 0, float: 0.0, bool: False, datetime: T0}
 R = TypeVar("R", bound=Row)
 
 
 def row(row_type: type[R], **values: Any) -> R:
     """A row of cluster `c` at T0, with the named values."""
-    given = {"cluster": "c", **values}
+    given = {"cluster": "c", **_USUAL.get(row_type, {}), **values}
     return row_type(**{name: given.get(name, _empty(hint)) for name, hint in get_type_hints(row_type).items()})
 
 

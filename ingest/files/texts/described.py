@@ -18,6 +18,7 @@ from ingest.files.texts.headings import OF_POD, RANKS
 from ingest.files.texts.sections import FIELD, NOTHING, NUMBER, Section, amounts, containers, dates, pressures
 from ingest.messages.modes import fit
 from ingest.messages.reasons import OUT_OF, REFUSALS, REJECTED, is_by_kubelet, without_rejection
+from ingest.model.objects.event import AUTOSCALERS
 from ingest.model.observation import EARLIEST, LATEST
 
 IS_DESCRIBED: Final = re.compile(rb"^[ \t]*Name:(?: {2,}|[ ]?\t[ \t]*)\S[^\n]*\n[ \t]*[A-Z][\w /-]*:", re.MULTILINE)
@@ -333,8 +334,13 @@ def pod_of(sections: dict[str, Section], printed: Printed) -> Iterator[dict[str,
 
 
 def _with_scheduler_message(condition: dict[str, str], events: list[dict[str, Any]]) -> dict[str, str]:
-    """Add the scheduler's message to the condition PodScheduled: the text has it only as an Event."""
-    message = next((each["message"] for each in events if each["reason"] == "FailedScheduling"), "")
+    """Add the scheduler's message to the condition PodScheduled: the text has it only as an Event.
+
+    The newest Event comes first; what adds nodes writes Events with this reason too.
+    """
+    failures = (each for each in events if each["reason"] == "FailedScheduling")
+    said = (each["message"] for each in failures if each["source"]["component"] not in AUTOSCALERS)
+    message = next(said, "")
     is_unscheduled = (condition["type"], condition["status"]) == ("PodScheduled", "False")
     return condition | {"reason": "Unschedulable", "message": message} if is_unscheduled and message else condition
 

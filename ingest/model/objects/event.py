@@ -1,9 +1,13 @@
 """An Event of either API, as far as it is kept."""
 
 from datetime import datetime
+from typing import Final
 
 from ingest.model.numbers import Int32
 from ingest.model.objects.base import KeptObject, in_utc
+
+AUTOSCALERS: Final = ("karpenter", "eks-auto-mode/compute", "cluster-autoscaler")
+"""Components that add nodes for pods without one. They write Events with the scheduler's reasons."""
 
 
 class ObjectReference(KeptObject, frozen=True):

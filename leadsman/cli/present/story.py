@@ -141,9 +141,7 @@ def _print_cluster(
     lines_of = story(database, OF_CARDS)
     rows = database.query(_TIMELINE.replace("[story]", lines_of), given, described=False).rows if lines_of else ()
     wrong, total = rows[0][-2:] if rows else (0, 0)
-    nothing = not found.wrong and not wrong
-    if nothing:
-        _nothing(found, console)
+    is_said = not found.wrong and not wrong and _nothing(found, console)
     _timeline([row[:4] for row in rows], console)
     if total > lines:
         more = "leadsman look -o wide" if command is None else f"{command} query story"
@@ -151,14 +149,19 @@ def _print_cluster(
     seen = found.view.evidence
     # statistics of known nodes, and bad input, are reported apart
     missing = gaps(seen._replace(sampled_nodes=seen.nodes or seen.sampled_nodes, bad=0))
-    _uncertain(found.view, () if nothing else missing, console)
+    _uncertain(found.view, () if is_said else missing, console)
     return found
 
 
-def _nothing(found: Findings, console: Console) -> None:
-    """State that nothing is wrong, as far as the evidence supports it; a card says if there is little."""
-    if found.view.evidence.seen or not found.items:
+def _nothing(found: Findings, console: Console) -> bool:
+    """State that nothing is wrong, as far as the evidence supports it; a card says if there is little.
+
+    Return whether it was stated.
+    """
+    is_said = found.view.evidence.seen or not found.items
+    if is_said:
         console.print(f"  {nothing_found(found.view.evidence)}")
+    return is_said
 
 
 def _sections(found: Findings, command: str | None, console: Console) -> None:
@@ -175,7 +178,7 @@ def _section(heading: str, items: Sequence[Item], view: Overview, console: Conso
         return
     table = _table(2)
     for item in items:
-        table.add_row(Text(item.severity.label, style=_SEVERITIES[item.severity]), Text(_words(item, view)))
+        table.add_row(Text(item.severity.label, style=_SEVERITIES[item.severity]), Text(words_of(item, view)))
     console.print(Text(heading, style="bold"))
     console.print(Padding(table, (0, 0, 0, 2)))
 
@@ -206,14 +209,17 @@ def _table(columns: int) -> Table:
     return table
 
 
-def _words(item: Item, view: Overview) -> str:
-    times, at = "", item.since
+def words_of(item: Item, view: Overview) -> str:
+    """Put a card into the words of a terminal; a time that is only a bound is called that."""
+    times, at, until = "", item.since, item.until
     if at is not None:
         when = clock(at) if at.date() == view.scope.until.date() else timestamp(at)
-        times = f", {'since ' if item.now else ''}{when}"
-    if item.since and item.until and not item.now and item.until > item.since:
-        times += f" to {clock(item.until)}"
-    times += " or earlier" if item.or_earlier else ""
+        lasting = until is not None and not item.now and until > at
+        between = "between " if lasting and item.is_bounded else ""
+        times = f", {'since ' if item.now else between}{when}{' or earlier' if item.or_earlier else ''}"
+        if until is not None and lasting:
+            end = clock(until) if until.date() == at.date() else timestamp(until)
+            times += f" {'and' if item.is_bounded else 'to'} {end}"
     where = f"On {shortened(item.nodes)}." if item.nodes and len(view.nodes) > 1 else ""
     parts = (
         f"{item.title}{times}.",

@@ -61,12 +61,18 @@ def part(result: Result, most: int, *, newest: bool) -> Result:
 
 
 def only(result: Result, names: Sequence[str]) -> Result:
-    """The answer with these columns, in this order; all without names. Rows of several clusters keep `cluster`."""
+    """The answer with these columns, in this order; all without names.
+
+    Rows of several clusters keep `cluster`. If the time of one is only a bound, all keep `time_known`.
+    """
     if not names:
         return result
     places_of = {name: place for place, name in enumerate(result.column_names)}
     if "cluster" in places_of and len({row[places_of["cluster"]] for row in result.rows}) > 1:
         names = ["cluster", *names]
+    if "time_known" in places_of and not all(row[places_of["time_known"]] for row in result.rows):
+        at = [*names].index("ts") + 1 if "ts" in names else len(names)
+        names = [*names[:at], "time_known", *names[at:]]
     places = [places_of[name] for name in dict.fromkeys(names)]
     return Result(
         tuple(result.column_names[place] for place in places),

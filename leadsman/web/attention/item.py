@@ -57,7 +57,9 @@ class Item(NamedTuple):
     alert_keys: tuple[tuple[str, ...], ...] = ()
     """Names of alerts about the same problem, each with the labels' values that distinguish it from its like."""
     or_earlier: bool = False
-    """It was so at `since` already, when it was first seen."""
+    """It was so at `since` already, when it was first seen; or it was then at the latest."""
+    is_bounded: bool = False
+    """It was once between `since` and `until`, and no time of it is known."""
     signals: tuple[str, ...] = ()
     """The eviction signals that it is about, as the kubelet spells them."""
     of_each: str = ""
@@ -159,6 +161,7 @@ def _joined(same: Sequence[Item]) -> Item:
         now=now,
         since=since.since,
         or_earlier=since.or_earlier,
+        is_bounded=all(each.is_bounded for each in same),
         until=None if now or not ends else max(ends),
         who=next((each.who for each in same if each.who), ""),
         step=next((each.step for each in same if each.is_cause), lead.step),

@@ -220,7 +220,10 @@ def _ended(
     **more: Any,
 ) -> Item:
     first, last = min(row["first_at"] for row in rows), max(row["last_at"] for row in rows)
-    given = {"now": False, "since": first, "until": last, "who": owners_of(rows, counted)} | more
+    or_earlier, is_bounded = any(row["or_earlier"] for row in rows), not any(row["timed"] for row in rows)
+    first = last if or_earlier and is_bounded else first
+    times = {"since": first, "until": last, "or_earlier": or_earlier, "is_bounded": is_bounded}
+    given = {"now": False, "who": owners_of(rows, counted)} | times | more
     return kind.item(title, text, distinct(row["node"] for row in rows), *values, **given)
 
 
@@ -235,10 +238,13 @@ def waiting(view: Overview) -> Iterator[Item]:
     ]
     more = len(view.waiting) - len(listed)
     text = ". ".join(listed) + (f". And {counted(more, 'more group')}." if more else ".")
-    since = min(row["first_since"] for row in view.waiting)
+    first = min(view.waiting, key=lambda row: row["first_since"])
+    since, or_earlier = first["first_since"], bool(first["or_earlier"])
     nodes = distinct(row["node"] for row in view.waiting)
     step = _next_step(view.waiting[0])
-    yield kinds.PENDING.item(f"{counted(pods, 'pod')} Pending", text, nodes, since=since, step=step)
+    yield kinds.PENDING.item(
+        f"{counted(pods, 'pod')} Pending", text, nodes, since=since, or_earlier=or_earlier, step=step
+    )
     if view.contradicted:
         yield _contradicted(view)
 

@@ -16,7 +16,7 @@ OF_NOTHING: Final[Mapping[str, Mapping[str, Any]]] = {
         **dict.fromkeys(("last_sample_at", "pods_at", "events_at", "log_at")),
         "watched": [],
         "unread": [],
-        "nodes": (0, None),
+        "nodes": (0, 0, 0, None),
         "pods": (0, 0),
         "numa": (None, None),
     },

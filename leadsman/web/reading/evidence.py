@@ -57,6 +57,10 @@ class Evidence(NamedTuple):
     """Attempts to place pods in the range, by a scheduler's log."""
     numa_in_range: bool = False
     """True if NUMA nodes were seen in the range, as a NodeResourceTopology alone shows them."""
+    partial_nodes: int = 0
+    """Nodes of which only a table or a part was seen, perhaps without pressure."""
+    unsaid_nodes: int = 0
+    """Nodes whose condition Ready was not seen."""
 
     @property
     def stale(self) -> bool:
@@ -104,13 +108,18 @@ class Evidence(NamedTuple):
     def complete(self) -> bool:
         """Tell whether all nodes have statistics until the end, and all streams were read and understood."""
         sampled = not is_stale(self.last_sample_at, self.scope) and self.nodes <= self.sampled_nodes
-        return self.counts and self.events_known and sampled and not (self.unread or self.unexplained or self.bad)
+        return (
+            self.counts
+            and self.events_known
+            and sampled
+            and not any((self.unread, self.unexplained, self.bad, self.partial_nodes, self.unsaid_nodes))
+        )
 
 
 def read_evidence(db: Database, scope: Scope) -> Evidence:
     (row,) = ask(db, "evidence", scope)
     spans = {resource: (since, heard_at) for resource, since, heard_at in row.pop("watched")}
-    nodes, nodes_at = row.pop("nodes")
+    nodes, row["partial_nodes"], row["unsaid_nodes"], nodes_at = row.pop("nodes")
     row["pods"], row["unexplained"] = row["pods"]
     numa_at, any_numa_at = row.pop("numa")
     at = {"nodes": nodes_at, "pods": row.pop("pods_at"), "events": row.pop("events_at"), "numa": numa_at}
@@ -243,11 +252,12 @@ def nothing_found(evidence: Evidence) -> str:
 def _looked_for(evidence: Evidence) -> str:
     by_pods, by_nodes, by_events = evidence.pods_seen, evidence.nodes > 0, evidence.events_known
     # who may read one namespace alone sees no Event of a node
-    of_nodes = by_nodes or (by_events and not evidence.scope.namespace)
+    events_of_nodes = by_events and not evidence.scope.namespace
+    of_nodes = by_nodes or events_of_nodes
     things = {
         "evictions": by_pods and not evidence.unexplained,
-        "node pressure": of_nodes,
-        "nodes that are not Ready": of_nodes,
+        "node pressure": (by_nodes and not evidence.partial_nodes) or events_of_nodes,
+        "nodes that are not Ready": (by_nodes and not evidence.unsaid_nodes) or events_of_nodes,
         "pending pods": by_pods,
         "Warning Events": by_events,
     }
@@ -262,9 +272,13 @@ def _looked_for(evidence: Evidence) -> str:
 
 def gaps(evidence: Evidence) -> list[str]:
     """Describe the missing evidence of a range, a sentence for each kind."""
+    partial = counted(evidence.partial_nodes, "node")
+    unsaid = counted(evidence.unsaid_nodes, "node")
     bad, odd = counted(evidence.bad, "record"), counted(evidence.unexplained, "pod was", "pods were")
     missing = {
         f"No Node object was seen{_after(evidence.nodes_until)}.": not evidence.nodes,
+        f"Only a table or a part of {partial} was seen, so pressure may be missing.": bool(evidence.partial_nodes),
+        f"The condition Ready of {unsaid} was not seen.": bool(evidence.unsaid_nodes),
         "Without kubelet statistics, free room and upcoming pressure are unknown.": not evidence.sampled_nodes,
         "The free room of the other nodes is unknown.": 0 < evidence.sampled_nodes < evidence.nodes,
         no_pod(evidence): not evidence.pods_seen,

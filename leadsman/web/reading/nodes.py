@@ -84,6 +84,7 @@ class _State(NamedTuple):
     pool: str = ""
     has_message: bool = False
     created_at: datetime | None = None
+    is_partial: bool = False
 
 
 class Fit(NamedTuple):
@@ -162,6 +163,8 @@ class NodeLine(NamedTuple):
     """The verdict about image GC still holds at the end, as far as anything was heard of it."""
     ready_said: bool = True
     """Its condition Ready was read, if only as Unknown."""
+    is_partial: bool = False
+    """Only a table or a part of its object was seen."""
 
     @property
     def not_ready(self) -> bool:
@@ -297,6 +300,7 @@ def _line(name: str, state: _State | None) -> NodeLine:
         zone=zone_of(state.zone_key),
         pool=state.pool,
         ready_said=known and (state.ready is not None or bool(state.has_message)),
+        is_partial=known and bool(state.is_partial),
     )
 
 

@@ -268,7 +268,9 @@ def narrowed(view: Overview, node: NodeLine, warnings: Sequence[RowDict]) -> Ove
         unknown=unknown._replace(
             source_errors=tuple(row for row in unknown.source_errors if node.name in row["nodes"])
         ),
-        evidence=of_node(view.evidence, node.name, node.sampled_at),
+        evidence=of_node(view.evidence, node.name, node.sampled_at)._replace(
+            partial_nodes=int(node.is_partial), unsaid_nodes=int(node.known and not node.ready_said)
+        ),
         warnings=tuple(warnings),
         **on_it,
     )

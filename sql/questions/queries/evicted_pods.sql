@@ -8,10 +8,31 @@
 -- param cluster, node, namespace, since, until
 -- param ranked UInt8 0: 1 shows only pods with a predicted rank
 SELECT
-    cluster, ts, node, namespace, pod, cause, resource, signal, threshold, threshold_kind, available, predicted_rank,
-    ranked_pods, pod_usage, round(pods_usage_ratio, 3) AS pods_usage_ratio, remark, evidence,
-    a.rank_when_evicted AS rank_when_evicted, a.tied_pods AS tied_pods, a.was_next AS was_next,
-    a.could_be_next AS could_be_next, a.seconds_before AS seconds_before
+    cluster,
+    ts,
+    node,
+    namespace,
+    pod,
+    cause,
+    resource,
+    signal,
+    threshold,
+    threshold_kind,
+    available,
+    predicted_rank,
+    ranked_pods,
+    pod_usage,
+    round(pods_usage_ratio, 3) AS pods_usage_ratio,
+    remark,
+    evidence,
+    time_known,
+    earliest,
+    latest,
+    a.rank_when_evicted AS rank_when_evicted,
+    a.tied_pods AS tied_pods,
+    a.was_next AS was_next,
+    a.could_be_next AS could_be_next,
+    a.seconds_before AS seconds_before
 FROM pod_evictions
 LEFT JOIN (
     SELECT cluster, node, uid, ts, toNullable(rank_when_evicted) AS rank_when_evicted, tied_pods, was_next, could_be_next, toNullable(seconds_before) AS seconds_before

@@ -8,7 +8,7 @@
 -- param cluster, node, namespace
 -- param numa UInt8 0: 1 shows only pods that were refused for NUMA or exclusive CPUs
 -- param since, until
-SELECT ts, cluster, node, namespace, pod, owner, reason, refused_by, resource, requested, available, api_allocatable, api_free, is_contradicted,
+SELECT ts, time_known, cluster, node, namespace, pod, owner, reason, refused_by, resource, requested, available, api_allocatable, api_free, is_contradicted,
     n.requested_cpus AS requested_cpus, n.free_cpus AS free_cpus, n.largest_fit_cpus AS largest_fit_cpus,
     n.topology_manager_policy AS topology_manager_policy, n.fidelity AS fidelity, if(n.explanation = '', r.explanation, n.explanation) AS explanation, message
 FROM refused_pods AS r

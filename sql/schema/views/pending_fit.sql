@@ -2,7 +2,7 @@
 -- column pod: Name of the pod
 -- column uid: UID of the pod
 -- column node: The node that is judged
--- column unknowns: Missing facts that would decide: where its volumes can be attached; how many a node has; whether their driver has room; which nodes have the devices that it claims; which namespaces a selector means; whether the scheduler uses a resource that no node has
+-- column unknowns: Missing facts that would decide: how much the node can give; where its volumes can be attached; how many a node has; whether their driver has room; which nodes have the devices that it claims; which namespaces a selector means; whether the scheduler uses a resource that no node has
 -- column scheduler_reasons: What the scheduler itself gave as reasons, and for how many nodes
 -- column scheduled_at: When it gave them; null if no report of it was seen
 -- column reasons: Why the scheduler refuses the node, in its words

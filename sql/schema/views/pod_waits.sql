@@ -1,6 +1,7 @@
 -- column owner: Its controlling owner, as ReplicaSet/name, or empty
 -- column node: The node that it is bound to, or empty if it is not scheduled
 -- column since: When it was created, or first seen Pending where that is unknown
+-- column or_earlier: 1 if it may have been created before `since`, because its creation is unknown
 -- column until: When it was first seen no longer Pending, or when a later Event says that it was bound; null if it is still Pending
 -- column reason: Reason in its status, or of its condition PodScheduled
 -- column why: The last words about it, of the scheduler, a Warning Event or its own status
@@ -10,6 +11,7 @@ CREATE OR REPLACE VIEW pod_waits AS
 SELECT
     b.cluster AS cluster, b.namespace AS namespace, b.pod AS pod, b.uid AS uid, b.owner AS owner, b.node AS node,
     b.since AS since,
+    b.or_earlier AS or_earlier,
     if(b.until IS NULL AND b.node = '' AND s.uid != '', greatest(s.bound_at, b.waited_at), b.until) AS until,
     b.reason AS reason,
     multiIf(
@@ -26,6 +28,7 @@ FROM (
         argMax(if(owner_name = '', '', concat(owner_kind, '/', owner_name)), ts) AS owner,
         argMax(node, (ts, node)) AS node,
         minIf(ifNull(created_at, ts), waiting) AS since,
+        argMinIf(created_at IS NULL, ifNull(created_at, ts), waiting) AS or_earlier,
         if(argMax(waiting, (ts, NOT waiting)), NULL, minIf(ts, NOT waiting)) AS until,
         maxIf(ts, waiting) AS waited_at, argMaxIf(reason, ts, waiting) AS reason,
         argMaxIf(waits_for, ts, waiting) AS waits_for

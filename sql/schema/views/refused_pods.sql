@@ -11,7 +11,7 @@
 CREATE OR REPLACE VIEW refused_pods AS
 WITH refused AS (
     SELECT
-        cluster, ts, node, namespace, pod, uid, reason, refused_by, requested, available, explanation, trimBoth(message) AS message,
+        cluster, ts, time_known, node, namespace, pod, uid, reason, refused_by, requested, available, explanation, trimBoth(message) AS message,
         if(owner_name = '', '', concat(owner_kind, '/', owner_name)) AS owner,
         if(refused_by = 'node_pressure', '', toString(pod_ends.resource)) AS resource,
         if(refused_by = 'node_pressure', toString(pod_ends.resource), '') AS conditions
@@ -19,9 +19,20 @@ WITH refused AS (
     WHERE cause = 'admission'
 )
 SELECT
-    r.cluster AS cluster, r.ts AS ts, r.node AS node, r.namespace AS namespace, r.pod AS pod, r.uid AS uid,
-    r.owner AS owner, r.reason AS reason, r.conditions AS conditions, r.refused_by AS refused_by,
-    r.resource AS resource, r.requested AS requested, r.available AS available,
+    r.cluster AS cluster,
+    r.ts AS ts,
+    r.time_known AS time_known,
+    r.node AS node,
+    r.namespace AS namespace,
+    r.pod AS pod,
+    r.uid AS uid,
+    r.owner AS owner,
+    r.reason AS reason,
+    r.conditions AS conditions,
+    r.refused_by AS refused_by,
+    r.resource AS resource,
+    r.requested AS requested,
+    r.available AS available,
     if(f.node = '', NULL, f.allocatable) AS api_allocatable,
     if(f.node = '', NULL, f.allocatable - f.requested) AS api_free,
     toUInt8(ifNull(r.refused_by IN ('resources', 'device_manager') AND r.available < r.requested AND api_free >= r.requested AND f.pods > 0, 0)) AS is_contradicted,

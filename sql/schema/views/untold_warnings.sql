@@ -11,7 +11,7 @@ SELECT
 FROM node_events AS e FINAL
 WHERE (e.type = 'Warning' OR e.reason = 'NodeNotReady')
     AND NOT multiIf(
-        e.reason = 'FailedScheduling', (e.cluster, e.object_uid) IN (SELECT cluster, uid FROM pod_bindings),
+        e.reason = 'FailedScheduling', (e.cluster, e.object_uid) IN (SELECT cluster, uid FROM pod_bindings WHERE change = 'pending'),
         -- By name: Events about a static pod have the UID of its file
         e.reason IN ('Evicted', 'Killing'),
         (e.cluster, e.namespace, e.object_name) IN (SELECT cluster, namespace, pod FROM pod_ends UNION DISTINCT SELECT cluster, namespace, pod FROM evictions),

@@ -55,7 +55,7 @@ class State(msgspec.Struct, frozen=True):
     cluster: str = ""
     node: str = ""
     attempts: dict[str, Attempt] = {}
-    """Attempts by the uid of their Event."""
+    """Attempts by the uid of their Event, or its name."""
     shortages: tuple[Shortage, ...] = ()
     evicted: Shelves[tuple[str, datetime]] = {}
     """Resource and time, by the pod's uid. The resource is empty if it is not known, and a cause if none was low."""
@@ -89,10 +89,11 @@ def _tried(state: State, record: EventRecord) -> State:
     last = event_time(event) or record.ts
     first = event.first_timestamp or last
     attempt = Attempt(resource, min(first, last), last, max(event.count or 1, 1), event_when(event, last).is_known)
-    known = state.attempts.get(event.metadata.uid)
+    name = event.metadata.uid or event.metadata.name  # a text has no UID
+    known = state.attempts.get(name)
     if known is not None and known.times >= attempt.times:
         return state
-    attempts = list({**state.attempts, event.metadata.uid: attempt}.items())[-MAX_FACTS:]
+    attempts = list({**state.attempts, name: attempt}.items())[-MAX_FACTS:]
     return msgspec.structs.replace(state, cluster=record.cluster, node=record.node, attempts=dict(attempts))
 
 

@@ -252,9 +252,10 @@ def _benign(episode: Episode) -> str:
         if episode.start_seen
         else "and the kubelet's start before it was not seen"
     )
+    after = "" if episode.start_seen else "after a start "
     finding = (
-        f"Image GC read capacity 0 of the image file system {_times(episode)}, {start}: the first run is a race with "
-        "the first measurement of that file system."
+        f"Image GC read capacity 0 of the image file system {_times(episode)}, {start}: {after}the first run is a "
+        "race with the first measurement of that file system."
     )
     if episode.capacity_seen_at is not None:
         return f"{finding} The sample of {_clock(episode.capacity_seen_at)} has a real capacity. Nothing to do."

@@ -6,6 +6,7 @@ and is refused when its kubelet restarts can end `Succeeded` without a reason: t
 """
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Final, NamedTuple
 
 import msgspec
@@ -24,6 +25,8 @@ from streams.rules.pods.requests import exclusive_cpus, hands_cpus_over
 
 REASONS: Final = frozenset({"TopologyAffinityError", "SMTAlignmentError", "UnexpectedAdmissionError", "OutOfcpu"})
 MAX_REMEMBERED: Final = 500
+_READ_WITHIN: Final = timedelta(minutes=1)
+"""A reading up to so long after a refusal shows how the node was then."""
 _MANAGERS: Final = frozenset({"topology_manager", "cpu_manager", "memory_manager"})
 
 
@@ -114,14 +117,9 @@ def _is_exclusive(state: State, found: _Refused) -> bool:
 
 def _row(state: State, record: Record, found: _Refused, refusal: Refusal) -> NumaAdmissionFailure:
     shown = state.shown.skew
-    free, fit = (shown.free_cpus, shown.largest_fit_cpus) if shown else (None, None)
-    facts = ""
-    if refusal.refused_by == "topology_manager" and _is_exclusive(state, found):
-        had = "" if free is None else f", and {counted(free, 'CPU was', 'CPUs were')} free"
-        largest = "" if fit is None else f", at most {fit} of them on one NUMA node"
-        facts = f" The pod requests {counted(found.requested_cpus, 'exclusive CPU')}{had}{largest}."
-        if found.hands_cpus_over and fit is not None and fit >= found.requested_cpus:
-            facts += _TAKEN_OVER
+    is_then = shown is not None and found.when.is_known and shown.ts <= found.when.at + _READ_WITHIN
+    free, fit = (shown.free_cpus, shown.largest_fit_cpus) if shown and is_then else (None, None)
+    room = _room(state, found, is_then=is_then) if refusal.refused_by == "topology_manager" else ""
     return NumaAdmissionFailure(
         cluster=record.cluster,
         ts=found.when.at,
@@ -137,5 +135,22 @@ def _row(state: State, record: Record, found: _Refused, refusal: Refusal) -> Num
         topology_manager_policy=topology_policy(state),
         source=shown.source if shown else "",
         fidelity=shown.fidelity if shown else "none",
-        explanation=f"{refusal.words}{facts}",
+        explanation=f"{refusal.words}{room}",
     )
+
+
+def _room(state: State, found: _Refused, *, is_then: bool) -> str:
+    """Describe the CPUs that were free; what is read later can be free since then, and only the pod's own stay."""
+    if not _is_exclusive(state, found):
+        return ""
+    requests, shown = f" The pod requests {counted(found.requested_cpus, 'exclusive CPU')}", state.shown.skew
+    if shown is None:
+        return f"{requests}."
+    free, fit = shown.free_cpus, shown.largest_fit_cpus
+    read = "" if is_then else " when the node was read"
+    had = "" if free is None else f", and {counted(free, 'CPU was', 'CPUs were')} free{read}"
+    largest = "" if fit is None else f", at most {fit} of them on one NUMA node"
+    held = state.checkpoint.holders if state.checkpoint is not None else ()
+    is_kept = found.hands_cpus_over and (is_then or any(each.uid == found.uid for each in held))
+    taken_over = _TAKEN_OVER if is_kept and fit is not None and fit >= found.requested_cpus else ""
+    return f"{requests}{had}{largest}.{taken_over}"

@@ -98,6 +98,8 @@ _REFUSING: Final = {
 """Conditions under which a kubelet admits no pod that is not critical, by the taints that follow them. Under memory
 pressure alone it refuses those that do not tolerate the taint, and so does the scheduler.
 """
+NO_ROOM_KNOWN: Final = "how much the node can give"
+"""Stands for the room of a node whose allocatable resources were not seen, as in a table of nodes."""
 GATED: Final = "Scheduling is blocked due to non-empty scheduling gates"
 OTHER_NAME: Final = "node(s) didn't match the requested node name"
 
@@ -189,7 +191,9 @@ def scheduler_reasons(node: NodeState, pod: PodRequest, scheduler_minor: int) ->
 
 
 def node_shortages(node: NodeState, pod: PodRequest, scheduler_minor: int) -> list[Shortage]:
-    """Return what the pod lacks there, less what the scheduler may ignore."""
+    """Return what the pod lacks there, less what the scheduler may ignore; nothing if the node's room is unknown."""
+    if not node.allocatable:
+        return []
     requests = {name: amount for name, amount in pod.requests.items() if name not in pod.ignored}
     most = node.allocatable.get("pods", 0)
     return shortages(requests, node.allocatable, node.requested, node.pods, most, scheduler_minor)
@@ -219,7 +223,8 @@ def perhaps_ignored(
 
 def missing_facts(node: NodeState, pod: PodRequest, scheduler_minor: int) -> list[str]:
     """Return the missing facts that would decide the placement."""
-    missing = [*_of_volumes(node, pod, scheduler_minor)[1], *_of_devices(node, pod, scheduler_minor)[1]]
+    missing = [] if node.allocatable else [NO_ROOM_KNOWN]
+    missing += [*_of_volumes(node, pod, scheduler_minor)[1], *_of_devices(node, pod, scheduler_minor)[1]]
     heeded = (f"whether the scheduler considers {name}, which no node has" for name in sorted(pod.ignored))
     return [*unknowns(pod.itself.constraints), *missing, *heeded, *pod.unknown]
 

@@ -2,7 +2,11 @@
 SELECT
     e.cause AS cause, e.resource AS resource, e.node AS node, e.namespace AS namespace,
     if(o.owner.2 = '', ('Pod', e.pod), o.owner) AS owner,
-    count() AS pods, min(e.ts) AS first_at, max(e.ts) AS last_at, countIf(NOT e.time_known) AS without_time,
+    count() AS pods,
+    min(if(e.time_known, e.ts, ifNull(e.earliest, e.ts))) AS first_at,
+    max(if(e.time_known, e.ts, ifNull(e.latest, e.ts))) AS last_at,
+    countIf(e.time_known) AS timed,
+    countIf(NOT e.time_known AND e.earliest IS NULL) AS or_earlier,
     countIf(e.pods_usage_ratio < {unexplained:Float64}) AS unexplained
 FROM pod_evictions AS e
 LEFT JOIN (

@@ -1,9 +1,13 @@
 -- What a range rests on: how much was seen in it, and when anything and a sample were last seen up to its end
 SELECT
     (
-        SELECT (countIf(NOT gone), nullIf(max(at), toDateTime64(0, 6, 'UTC')))
+        -- A table has no capacity, and no condition but Ready
+        SELECT (
+            countIf(NOT last.1), countIf(NOT last.1 AND last.2), countIf(NOT last.1 AND last.3),
+            nullIf(max(at), toDateTime64(0, 6, 'UTC'))
+        )
         FROM (
-            SELECT max(ts) AS at, argMax(deleted, ts) AS gone
+            SELECT max(ts) AS at, argMax((deleted, empty(capacity), ready IS NULL AND ready_message = ''), ts) AS last
             FROM nodes
             WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)}
             GROUP BY node

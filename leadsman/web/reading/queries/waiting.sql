@@ -1,5 +1,5 @@
 -- Pods that were Pending at the end, those of one owner and one reason together, the most first
-SELECT namespace, owner, node, why, any(event) AS event, any(autoscaler) AS autoscaler, count() AS pods, min(since) AS first_since, any(pod) AS pod, arraySlice(groupArray(uid), 1, 1000) AS uids
+SELECT namespace, owner, node, why, any(event) AS event, any(autoscaler) AS autoscaler, count() AS pods, min(since) AS first_since, argMin(or_earlier, since) AS or_earlier, any(pod) AS pod, arraySlice(groupArray(uid), 1, 1000) AS uids
 FROM pod_waits
 WHERE cluster = {cluster:String} AND since < {until:DateTime64(6)} AND (until IS NULL OR until >= {until:DateTime64(6)})
     -- A pod that was just created gets its scheduler's words in a moment where pods are watched

@@ -115,3 +115,21 @@ def test_no_further_line_of_a_message_is_a_field_of_the_journal() -> None:
     )
     line = b"Sun 2026-03-01 09:10:00.123456 UTC w-1 app: first\n"
     assert as_utf8(record + record) == line + line
+
+
+LITERAL = b"data:\n  kubelet: |\n\n    apiVersion: v1\n    kind: x\n"
+
+
+@pytest.mark.parametrize(
+    ("given", "typed"),
+    [
+        (b'We see:\n\n    {\n      "a": 1\n    }\n\nWhy?\n', b'We see:\n\n{\n  "a": 1\n}\n\nWhy?\n'),
+        (b"\tNAME   STATUS\r\n\tn1     Ready\r\n", b"NAME   STATUS\r\nn1     Ready\r\n"),
+        (LITERAL, LITERAL),
+        ("pod=\u201cshop/web-0\u201d can\u2019t".encode(), b'pod="shop/web-0" can\'t'),
+        ('{"a": "\u201cb\u201d"}'.encode(), '{"a": "\u201cb\u201d"}'.encode()),
+    ],
+    ids=["code", "a table", "YAML in YAML", "quotes", "quotes in JSON"],
+)
+def test_code_of_a_page_and_quotes_of_a_letter_are_as_they_were_typed(given: bytes, typed: bytes) -> None:
+    assert as_utf8(given) == typed

@@ -29,6 +29,12 @@ def test_a_table_names_the_cluster_where_rows_are_of_several() -> None:
     assert only(several, ["what"]).column_names == ("cluster", "what")
 
 
+def test_a_table_shows_whether_times_are_known_where_one_is_not() -> None:
+    times = Result(("ts", "pod", "time_known"), ("String", "String", "UInt8"), [("1", "a", 1), ("2", "b", 0)])
+    assert only(times, ["ts", "pod"]).column_names == ("ts", "time_known", "pod")
+    assert only(times._replace(rows=times.rows[:1]), ["ts", "pod"]).column_names == ("ts", "pod")
+
+
 @pytest.fixture(scope="module")
 def folder(migrated_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Sixty containers of two nodes ended, a minute after another."""

@@ -184,3 +184,15 @@ def test_what_was_seen_stays_with_its_pod() -> None:
     at = datetime(2026, 7, 1)  # noqa: DTZ001  only carried
     (kind,) = judged([pod("a", scheduler_reasons={"x": 1}, scheduler_reasons_at=at), pod("b")], [node("n")], MINOR)
     assert [(each.scheduler_reasons, each.scheduler_reasons_at) for each in kind.pods] == [({"x": 1}, at), ({}, None)]
+
+
+def test_no_pod_lacks_anything_on_a_node_whose_room_was_not_seen() -> None:
+    """Regression: a table of nodes has no allocatable resources, and each had too many pods and too little CPU."""
+    asked = pod("a", requests={"cpu": 100})
+    found = told([asked], [node("full", pods=10), node("tabled", allocatable={}), node("free")])
+    outcomes = {name: (outcome.fits, outcome.reasons, outcome.unknowns) for (_, name), outcome in found.items()}
+    assert outcomes == {
+        "full": (False, ("Too many pods",), ()),
+        "tabled": (None, (), ("how much the node can give",)),
+        "free": (True, (), ()),
+    }

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from leadsman.cli.present.story import words_of
 from leadsman.web.attention.attention import attention, named
 from leadsman.web.attention.badges import Severity, badges, by_urgency
 from leadsman.web.attention.unknown import uncertain
@@ -266,7 +267,7 @@ def test_what_is_over_is_apart_from_what_lasts() -> None:
 
 def test_pods_that_wait_are_reported_with_their_owner_and_reason() -> None:
     row = {"namespace": "shop", "owner": "ReplicaSet/web", "node": "", "why": "3 Insufficient cpu", "event": "",
-           "pods": 25, "autoscaler": "", "first_since": T0, "pod": "web-1", "uids": ["u"]}  # fmt: skip
+           "pods": 25, "autoscaler": "", "first_since": T0, "or_earlier": 0, "pod": "w", "uids": ["u"]}  # fmt: skip
     (item,) = attention(view(node(), waiting=(row,)))
     assert (item.title, item.since, item.now) == ("25 pods Pending", T0, True)
     assert item.text == "25 of ReplicaSet web in shop: 3 Insufficient cpu."
@@ -487,7 +488,7 @@ LEAKY = "ReplicaSet", "leaky-98cbc7457"
 
 def eviction(pods: int, owner: tuple[str, str] = LEAKY, *, minutes: int = 0, **values: Any) -> dict[str, Any]:
     given = {"cause": "pressure", "resource": "memory", "node": "n", "namespace": "shop", "owner": owner}
-    times = {"first_at": T0, "last_at": T0 + timedelta(minutes=minutes), "without_time": 0}
+    times = {"first_at": T0, "last_at": T0 + timedelta(minutes=minutes), "timed": pods, "or_earlier": 0}
     return {**given, **times, "pods": pods, "unexplained": 0, **values}
 
 
@@ -499,6 +500,20 @@ def test_evictions_of_one_resource_are_one_card_with_owners() -> None:
     assert (item.since, item.until, item.now) == (T0, T0 + timedelta(minutes=3), False)
     assert disk.title == "2 pods evicted for ephemeral storage"
     assert str(disk.step) == "Find what fills the disk: leadsman query disk_growth"
+
+
+@pytest.mark.parametrize(
+    ("timed", "or_earlier", "said"),
+    [
+        (1, 0, "12:00:00 to 12:05:00"),
+        (1, 1, "12:00:00 or earlier to 12:05:00"),
+        (0, 0, "between 12:00:00 and 12:05:00"),
+        (0, 1, "12:05:00 or earlier"),
+    ],
+)
+def test_a_time_that_is_only_a_bound_is_called_that(timed: int, or_earlier: int, said: str) -> None:
+    seen = view(node(), evicted=(eviction(2, minutes=5, timed=timed, or_earlier=or_earlier),))
+    assert words_of(attention(seen)[0], seen).startswith(f"2 pods evicted for memory, {said}. ")
 
 
 def test_evictions_that_no_pod_explains_lead_outside_of_pods() -> None:
@@ -523,7 +538,7 @@ def test_of_many_owners_the_first_are_named() -> None:
 def rejection(reason: str, pods: int, **values: Any) -> dict[str, Any]:
     given = {"cause": "admission", "reason": reason, "kind": ("", ""), "node": "n", "namespace": "shop"}
     owner = {"owner": ("ReplicaSet", "web-98cbc7457"), "container": "", "times": pods, "pods": pods}
-    return {**given, **owner, "first_at": T0, "last_at": T0, **values}
+    return {**given, **owner, "first_at": T0, "last_at": T0, "timed": pods, "or_earlier": 0, **values}
 
 
 @pytest.mark.parametrize(
@@ -693,7 +708,7 @@ def test_oom_kills_are_one_card_with_owners_and_counts() -> None:
 
 def test_the_warnings_of_pods_that_wait_are_reported_with_them() -> None:
     waits = {"namespace": "shop", "owner": "", "node": "n", "why": "Failed: x", "event": "Failed",
-             "pods": 1, "autoscaler": "", "first_since": T0, "pod": "a", "uids": ["u"]}  # fmt: skip
+             "pods": 1, "autoscaler": "", "first_since": T0, "or_earlier": 0, "pod": "a", "uids": ["u"]}  # fmt: skip
     failed, other = warning("Failed", 121) | {"uids": ["u"]}, warning("Failed", 2) | {"uids": ["u", "v"]}
     assert titles(view(node(), waiting=(waits,), warnings=(failed,))) == [("warning", "1 pod Pending")]
     assert len(attention(view(node(), waiting=(waits,), warnings=(other,)))) == 2

@@ -33,7 +33,7 @@ from unit.leadsman.web.attention.test_over_elsewhere import ALERTS
 LATE: Final = view().scope._replace(now=T0 + timedelta(hours=9))
 SILENT: Final = view(node(stale=True, sample_age="1 h ago"), scope=LATE)
 WAITS: Final = {"namespace": "shop", "owner": "", "node": "", "why": "1 Insufficient cpu", "event": "", "pods": 1,
-                "autoscaler": "", "first_since": T0, "pod": "a", "uids": ["u"]}  # fmt: skip
+                "autoscaler": "", "first_since": T0, "or_earlier": 0, "pod": "a", "uids": ["u"]}  # fmt: skip
 LOST: Final = fires("NodeNotReady", firing=False, unknown=True)
 SAVED: Final = margin(seconds_to_hard=600.0, gc_first=True)
 PAIRS: Final[dict[str, tuple[str, Overview, Overview]]] = {

@@ -282,6 +282,18 @@ def test_the_sentence_reports_what_was_looked_for_in_how_much() -> None:
     assert some.endswith(" of 3 of 12 nodes. The free room of the other nodes is unknown.")
 
 
+def test_neither_pressure_nor_readiness_is_known_of_nodes_that_were_seen_without_it() -> None:
+    """A table has no pressure, custom columns have no readiness; Events would show both."""
+    quiet = SEEN._replace(events=0, events_seen=False)
+    table, columns = nothing_found(quiet._replace(partial_nodes=3)), nothing_found(quiet._replace(unsaid_nodes=3))
+    assert table.startswith("No evictions, nodes that are not Ready, pending pods, NUMA or scheduling problems")
+    assert "Only a table or a part of 3 nodes was seen, so pressure may be missing." in table
+    assert columns.startswith("No evictions, node pressure, pending pods, NUMA or scheduling problems")
+    assert "The condition Ready of 3 nodes was not seen." in columns
+    assert "No evictions, node pressure, nodes that" in nothing_found(SEEN._replace(partial_nodes=3))
+    assert not SEEN._replace(partial_nodes=3).complete
+
+
 def test_statistics_of_nodes_that_were_not_read_are_not_a_part_of_them() -> None:
     said = nothing_found(SEEN._replace(nodes=0, sampled_nodes=2))
     assert "with kubelet statistics of 2 nodes" in said
