@@ -94,7 +94,7 @@ def scattered(draw: st.DrawFn) -> list[Held]:
     ]
 
 
-@settings(max_examples=EXAMPLES)
+@settings(max_examples=EXAMPLES * 3 // 5)
 @given(
     scattered(), st.integers(1, 4), st.integers(0, 4), st.sampled_from(["none", "best-effort", "restricted", SINGLE])
 )
