@@ -105,8 +105,8 @@ def _moves_lines(found: MovesAnswer | None) -> Iterator[str]:
     elif not found.restarts:
         yield f"{node} takes it on one NUMA node without a restart."
     else:
-        number = counted(len(found.restarts), "restart")
-        yield f"With {number}, {node} would take it on one NUMA node. Cordon {node} while a pod goes to another node:"
+        restarts = counted(len(found.restarts), "restart")
+        yield f"With {restarts}, {node} would take it on one NUMA node. Cordon {node} while a pod goes to another node:"
     for number, each in enumerate(found.restarts, start=1):
         pod = plain(f"{each.namespace}/{each.pod} ({each.controller})")
         where = "comes back" if each.to == found.node else f"goes to {plain(each.to)}, or another node"

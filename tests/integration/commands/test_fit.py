@@ -298,7 +298,7 @@ def test_only_one_pod_that_waits_can_be_asked_by_its_name(
 
 
 def test_restarts_make_room_on_one_numa_node(tmp_path: Path, late_joiners: Path) -> None:
-    """On node-1, a pod of 4 CPUs leaves NUMA node 1, where 4 are free, for node-5. The example's have no controller."""
+    """On NUMA node 1 of node-1 are 4 CPUs free; a pod of 4 leaves it. The example's pods have no controller."""
     assert fit(late_joiners, "--cpu", "8", "--moves")[1]["moves"] == {
         "node": "",
         "restarts": [],
