@@ -112,8 +112,8 @@ def command(
     With --like, it shows what one more node would take. That node is ready, and runs only the DaemonSet pods and
     static pods of the named one. Its exclusive CPUs are unknown if the named node's reserved CPUs are.
 
-    With --moves, it plans the fewest restarts of pods with exclusive CPUs on one node after which it takes the pod on
-    one NUMA node, and says what fits after each. A restarted pod goes to another node if one takes it, because its
+    With --moves, it plans the fewest restarts of pods on one node after which that takes the pod on one NUMA node. It
+    says what fits after each. A restarted pod goes to another node if one takes it, because its
     own is cordoned then. Otherwise it returns, and the rules of its kubelet decide on which CPUs. It restarts no pod
     of a DaemonSet, static pod, pod without a controller, or pod whose disruption budget refuses it. A restart loses
     what the pod keeps on its node. Nodes where no source has the CPUs of each pod are left out.

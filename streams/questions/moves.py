@@ -2,7 +2,7 @@
 scheduler-fit).
 
 The pods restart one after the other. Each goes to another node if one takes it, because its own is cordoned then. If
-none can, it returns, and its kubelet admits it anew. Only pods whose exclusive CPUs are known by their ids restart.
+none can, it returns, and its kubelet admits it like a new one. Only pods whose exclusive CPUs are known by their ids restart.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -45,7 +45,7 @@ class MovesAnswer(msgspec.Struct, frozen=True):
     node: str = ""
     """Node that then takes the pod on one NUMA node; empty if none is known."""
     restarts: list[RestartAnswer] = []
-    """As few as possible, in their order; empty if the node takes the pod now."""
+    """The fewest that suffice, in their order; empty if the node takes the pod now."""
     kept: dict[Outcome, int] = {}
     """Pods on the nodes where restarts could help that do not restart: by `Outcome` of `streams.questions.drain`."""
     unknown: list[str] = []
@@ -67,7 +67,7 @@ class _Try(NamedTuple):
 def plan(wanted: PodRequest, homes: Iterable[Home], cluster: Cluster) -> MovesAnswer:
     """Return the fewest restarts of pods of one node after which it takes the `prepared` pod on one NUMA node.
 
-    `cluster.others` are all nodes. Of equally few it returns those of the smallest pods of the first node.
+    `cluster.others` are all nodes. If several are as few, it returns those of the smallest pods of the first node.
     """
     nodes, minor = {each.node: each for each in cluster.others}, cluster.scheduler_minor
     starts = [(home, nodes[home.node], _movable(home, nodes[home.node])) for home in homes]
@@ -102,7 +102,7 @@ def _cpus(home: Home, pod: DrainedPod) -> _Cpus:
 
 
 def _returning(home: Home, node: NodeState, pods: Iterable[DrainedPod]) -> dict[str, tuple[Request, ...]]:
-    """Return the containers of pods, by UID, that the kubelet admits anew by their CPUs alone, in any order."""
+    """Return the containers of pods, by UID, that the kubelet admits by their CPUs alone, in any order."""
     machine, found = node.machine, dict[str, tuple[Request, ...]]()
     for each in pods:
         sizes = [len(cpus) for cpus in home.held[each.pod.uid]]

@@ -106,7 +106,7 @@ def _moves_lines(found: MovesAnswer | None) -> Iterator[str]:
         yield f"{node} takes it on one NUMA node without a restart."
     else:
         restarts = counted(len(found.restarts), "restart")
-        yield f"With {restarts}, {node} would take it on one NUMA node. Cordon {node} while a pod goes to another node:"
+        yield f"With {restarts}, {node} would take it on one NUMA node. Cordon it while a pod goes to another node:"
     for number, each in enumerate(found.restarts, start=1):
         pod = plain(f"{each.namespace}/{each.pod} ({each.controller})")
         where = "comes back" if each.to == found.node else f"goes to {plain(each.to)}, or another node"

@@ -62,7 +62,7 @@ class Replayed(NamedTuple):
 
 
 def replayed(order: Sequence[Held], pods: Sequence[Held], other_cpus: int, policy: Policy) -> list[Replayed] | None:
-    """What restarts do by the kubelet's admission: a pod goes to `other` while that has CPUs, or comes back."""
+    """Restart by the kubelet's admission: a pod goes to `other` while that has CPUs, or comes back."""
     free, found = TOPOLOGY.cpus.difference(*(each.cpus for each in pods)), list[Replayed]()
     for each in order:
         free |= each.cpus
@@ -133,7 +133,7 @@ def test_a_pod_that_comes_back_frees_a_numa_node_only_from_the_higher_one() -> N
 
 
 def test_a_pod_comes_back_only_if_its_cpus_decide_alone() -> None:
-    """Where its memory is, no row has: so it may only leave."""
+    """No row has the NUMA node of its memory, so it can only leave."""
     memory = {numa: MemoryNode(0, {"memory": MemoryTable(9, 0, 9, 0, 9)}, (numa,)) for numa in (0, 1)}
     known = Machine(TOPOLOGY, frozenset({2, 3, 6, 7}), memory=memory)
     assert healed(4, PIECES, machine=known) == MovesAnswer(kept={"no_room": 2})
