@@ -2,7 +2,8 @@
 scheduler-fit).
 
 The pods restart one after the other. Each goes to another node if one takes it, because its own is cordoned then. If
-none can, it returns, and its kubelet admits it like a new one. Only pods whose exclusive CPUs are known by their ids restart.
+none can, it returns, and its kubelet admits it like a new one. Only pods whose exclusive CPUs are known by their ids
+restart.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
