@@ -46,7 +46,7 @@ class MovesAnswer(msgspec.Struct, frozen=True):
     node: str = ""
     """Node that then takes the pod on one NUMA node; empty if none is known."""
     restarts: list[RestartAnswer] = []
-    """The fewest that suffice, in their order; empty if the node takes the pod now."""
+    """The fewest that are enough, in their order; empty if the node takes the pod now."""
     kept: dict[Outcome, int] = {}
     """Pods on the nodes where restarts could help that do not restart: by `Outcome` of `streams.questions.drain`."""
     unknown: list[str] = []
