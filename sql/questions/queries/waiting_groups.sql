@@ -1,4 +1,4 @@
--- Which workloads of Kueue and gangs of Volcano wait, and the quota or pods that each lacks, by their last Events
+-- Which workloads of Kueue and gangs of Volcano wait, and what each lacks, by their last Events
 -- form pending_pods group
 -- needs events
 -- shows said_at, namespace, workload, lacks, said
