@@ -157,17 +157,20 @@ def test_a_live_cluster_of_which_no_kubelet_was_asked_is_no_dump() -> None:
     assert ["--kubelet=direct" in words for words in steps] == [True, False]
 
 
-def test_nobody_is_sent_to_ask_a_kubelet_that_does_not_report() -> None:
-    silent, up = unready(ready=None), node("up", stale=True)
-    steps = {
-        nodes: next(item for item in attention(seen) if item.title.startswith("No recent statistics")).step.words
-        for nodes, seen in {
-            "down": view(node(stale=True, ready=None), not_ready=(silent,)),
-            "down and up": view(node(stale=True, ready=None), up, not_ready=(silent,)),
-        }.items()
-    }
-    assert steps["down"] == "Check the machine of n, its kubelet and its network"
-    assert "/nodes/up/proxy/stats/summary" in steps["down and up"]
+def test_of_a_kubelet_that_does_not_report_one_card_says_all() -> None:
+    """Its statistics are missing because of it. Where nobody was sampled, they are missing for another reason."""
+    silent, up = unready(ready=None, message="silent"), node("up", stale=True)
+    down = node(stale=True, ready=None, sample_age="9 min ago")
+    stalled = fires("StreamStalled", labels={"resource": "stats/summary"})
+    (card,) = attention(view(down, node("well"), not_ready=(silent,), alerts=(stalled,)))
+    assert (card.title, card.alerts) == ("1 of 2 nodes with Ready unknown", ("StreamStalled",))
+    assert card.text == "Its kubelet does not report. Last sample: 9 min ago. It is unknown whether its pods run."
+    cards = [
+        [(item.nodes, item.step.words) for item in attention(view(*nodes, not_ready=(silent,)))]
+        for nodes in ((down,), (down, up), (down, up, node("well")))
+    ]
+    assert [[nodes for nodes, _ in each] for each in cards] == [[("n",)], [("n",), ("n", "up")], [("n",), ("up",)]]
+    assert all("/nodes/up/proxy/stats/summary" in words for _, *rest in cards for _, words in rest)
 
 
 @pytest.mark.parametrize(
