@@ -15,6 +15,7 @@ from leadsman.web.reading.margins import Margin
 from leadsman.web.reading.nodes import Evicted, Fit, NodeLine
 from leadsman.web.reading.overview import Overview, Since, Unknown
 from leadsman.web.reading.scope import Scope
+from leadsman.web.rendering.report import in_detail
 from streams.rules.events.admission import parse_refusal
 
 T0 = datetime(2026, 7, 1, 12, tzinfo=UTC)
@@ -837,3 +838,10 @@ def test_exclusive_cpus_are_spoken_of_only_with_a_policy_that_was_seen(
     numa = {"fidelity": "none", "cpu_manager_policy": policy, "exclusive_cpus": exclusive_cpus}
     found = [(text, nodes) for text, nodes in uncertain(view(node(numa=numa))) if "CPU" in text]
     assert found == ([(told, ("n",))] if told else [])
+
+
+def test_a_report_has_a_node_of_each_shortage_in_detail_before_a_second_of_one() -> None:
+    low, disk = margin(hard_met=True), margin(signal="nodefs.available", seconds_to_hard=600.0)
+    nodes = node("m1", margins=(low,)), node("m2", margins=(low,)), node("d", margins=(disk,))
+    assert [each.name for each in by_urgency(nodes)] == ["m1", "m2", "d"]
+    assert [each.name for each in in_detail(view(*nodes))] == ["m1", "d", "m2"]
