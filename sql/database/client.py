@@ -134,13 +134,23 @@ def server(target: Server, *, read_only: bool) -> Client:
     return _using(client, target, make=not read_only)
 
 
+_NARROW: Final = "narrow it, for example to one cluster, one node or a shorter range"
+_BEYOND: Final = {
+    159: f"took longer than it may (TIMEOUT_EXCEEDED): {_NARROW}",
+    241: f"took more memory than it may (MEMORY_LIMIT_EXCEEDED): {_NARROW}",
+}
+"""Words by ClickHouse's number of a limit that a statement went beyond."""
+
+
 def translated(target: Target, doing: str, error: Exception) -> DatabaseError | None:
     """Translate an error of a client into ours; None if it is not a database's error."""
     match error:
         case OperationalError():
             return DatabaseUnreachable(f"{target}: {doing} got no answer: {_reason(error, target)}")
         case ClickHouseError():
-            return QueryFailed(f"{target}: {doing} was refused: {_reason(error, target)}", _code(error))
+            code = _code(error)
+            why = _BEYOND.get(code or 0) or f"was refused: {_reason(error, target)}"
+            return QueryFailed(f"{target}: {doing} {why}", code)
         case _:
             return None
 

@@ -10,7 +10,7 @@ from leadsman.web.attention import kinds
 from leadsman.web.attention.badges import Badge, Severity
 from leadsman.web.attention.findings import findings, unguarded_margins
 from leadsman.web.attention.item import Item, Step, distinct, incidents
-from leadsman.web.attention.nodes import check_machine, cordoned_by_event, not_ready, problems
+from leadsman.web.attention.nodes import cordoned_by_event, does_not_report, last_sample, not_ready, problems
 from leadsman.web.attention.pods import MOST_TEXT, out_of_memory, resizes, terminating, waiting
 from leadsman.web.reading.alerts import Alert, held
 from leadsman.web.reading.ask import RowDict
@@ -234,23 +234,27 @@ def _last_output(row: RowDict) -> Step:
 
 
 def _without_statistics(view: Overview) -> Iterator[Item]:
-    silent = [node for node in view.nodes if node.known and node.stale]
+    known = [node for node in view.nodes if node.known]
+    down = {row["node"] for row in view.not_ready if does_not_report(row)}
+    up = [node for node in known if node.name not in down]
+    # the card of a kubelet that does not report says it too; where nobody was sampled, that is not why
+    silent = known if up and all(node.stale for node in known) else [node for node in up if node.stale]
     if silent and (view.evidence.aged or not view.evidence.stale):
-        ages = {node.sample_age for node in silent if node.sample_age}
         nodes, seen = tuple(node.name for node in silent), [node.last_sample_at for node in silent]
-        known = [at for at in seen if at is not None]
+        sampled = [at for at in seen if at is not None]
         # of a node that was never sampled it is so for as long as it was looked at
-        since = Since(min(known)) if len(known) == len(seen) else Since(min(known, default=view.scope.since), True)
-        last = f"Last sample: {min(ages)}. " if len(ages) == 1 else ""
-        share = "" if view.node else f" of {len(nodes)} of {counted(sum(node.known for node in view.nodes), 'node')}"
+        since = (
+            Since(min(sampled)) if len(sampled) == len(seen) else Since(min(sampled, default=view.scope.since), True)
+        )
+        share = "" if view.node else f" of {len(nodes)} of {counted(len(known), 'node')}"
         title = f"No recent statistics{share}"
-        text = f"{last}{'Its' if len(nodes) == 1 else 'Their'} free room and upcoming pressure are unknown."
+        their = "Its" if len(nodes) == 1 else "Their"
+        text = f"{last_sample(silent)}{their} free room and upcoming pressure are unknown."
         was_polled = any(row["resource"] == "stats/summary" for row in view.unknown.source_errors)
-        down = {row["node"] for row in view.not_ready if row["ready"] is None}
-        up = next((name for name in nodes if name not in down), None)
         is_off = view.scope.now is not None and not any(node.last_sample_at for node in view.nodes)
-        unasked = check_machine(nodes[0]) if up is None else _ASK if is_off else _save_summary(up)
-        step = _UNREAD if was_polled else unasked
+        step = (
+            _UNREAD if was_polled else _ASK if is_off else _save_summary(next(node.name for node in up if node.stale))
+        )
         yield kinds.NO_STATISTICS.item(title, text, nodes, "stats/summary", step=step).begun(since)
 
 

@@ -1,6 +1,6 @@
 """Items about nodes: not Ready, silent, cordoned. Pure, from an overview."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
@@ -9,6 +9,7 @@ from common.text import argument, plain
 from leadsman.web.attention import kinds
 from leadsman.web.attention.item import Item, Step
 from leadsman.web.reading.ask import RowDict
+from leadsman.web.reading.nodes import NodeLine
 from leadsman.web.reading.overview import Overview, first
 from leadsman.web.reading.words import duration, sentence, timestamp
 from streams.fold.titles import no_report, pods_unknown, reported
@@ -28,10 +29,12 @@ def not_ready(view: Overview) -> Iterator[Item]:
         title = "Not Ready" if view.node else f"{len(rows)} {of_nodes} not Ready"
         yield _of(kinds.NOT_READY, rows, title, text, step)
     if rows := [row for row in others if row["ready"] is None]:
-        text = f"{sentence(no_report(len(rows)))} {_leases(rows)}{pods_unknown(len(rows))}"
+        last = last_sample(node for node in view.nodes if node.name in {row["node"] for row in rows})
+        text = f"{sentence(no_report(len(rows)))} {last}{_leases(rows)}{pods_unknown(len(rows))}"
         step = check_machine(rows[0]["node"])
         title = "Ready unknown" if view.node else f"{len(rows)} {of_nodes} with Ready unknown"
-        yield _of(kinds.READY_UNKNOWN, rows, title, text, step)
+        item = _of(kinds.READY_UNKNOWN, rows, title, text, step)
+        yield item._replace(alert_keys=(*item.alert_keys, ("StreamStalled", "stats/summary")))
     taken = [row for row in drained if drainer(row["taints"])]
     if taken:
         yield _being_removed(view, taken, of_nodes)
@@ -47,6 +50,17 @@ def not_ready(view: Overview) -> Iterator[Item]:
         title = "Cordoned" if view.node else f"{len(cordoned)} {of_nodes} cordoned"
         item = _of(kinds.LEAVING, cordoned, title, text, step)._replace(since=None)
         yield item.begun(first(view.begun, "cordoned", ("",), item.nodes))
+
+
+def last_sample(nodes: Iterable[NodeLine]) -> str:
+    """Say when nodes without recent statistics were last sampled, if it was at one time."""
+    ages = {node.sample_age for node in nodes if node.stale and node.sample_age}
+    return f"Last sample: {min(ages)}. " if len(ages) == 1 else ""
+
+
+def does_not_report(row: RowDict) -> bool:
+    """Tell whether a row of `not_ready` is about a kubelet that is silent; a Node that was cut says nothing."""
+    return row["ready"] is None and bool(row["message"])
 
 
 def check_machine(node: str) -> Step:
@@ -75,8 +89,8 @@ def _down(rows: Sequence[RowDict], *, one: bool) -> str:
 
 
 def is_not_ready(row: RowDict) -> bool:
-    """Tell whether it was said of a row of `not_ready`; a Node that was cut says nothing."""
-    return not row["ready"] and (row["ready"] is not None or bool(row["message"]))
+    """Tell whether a row of `not_ready` says that, and not only that its node is cordoned."""
+    return row["ready"] == 0 or does_not_report(row)
 
 
 def problems(view: Overview) -> Iterator[Item]:

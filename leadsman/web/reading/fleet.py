@@ -12,7 +12,8 @@ from leadsman.web.reading.nodes import NodeLine
 from leadsman.web.reading.scope import BadScope, Scope
 from leadsman.web.reading.settings import STEPS, Steps
 from leadsman.web.reading.words import percent
-from streams.rules.eviction.signals import measured
+from streams.rules.eviction.shortage import FAMILIES
+from streams.rules.eviction.signals import RESOURCES, measured
 
 AHEAD_SECONDS: Final = 86_400.0
 MOST_SOON: Final = 8
@@ -23,6 +24,7 @@ class UpcomingThreshold(NamedTuple):
 
     at: datetime
     seconds: float
+    """Seconds from now, or from the last observation of old data; 0 if it is due."""
     node: str
     name: str
     """Without the suffix that most nodes share."""
@@ -32,26 +34,25 @@ class UpcomingThreshold(NamedTuple):
 
 
 def soonest(nodes: Sequence[NodeLine], scope: Scope, suffix: str) -> tuple[UpcomingThreshold, ...]:
-    """The thresholds that are met next if growth stays as it is; none that image GC acts before."""
+    """The thresholds that are met next if growth stays as it is, one for each resource of a node.
+
+    Leaves out what image GC acts before.
+    """
     found = [
-        (margin.seconds, node, margin)
+        (node.sampled_at + timedelta(seconds=margin.seconds), node, margin)
         for node in nodes
         if not node.stale and node.sampled_at is not None
         for margin in node.margins
         if margin.seconds is not None and margin.seconds <= AHEAD_SECONDS and not margin.met and not margin.gc_first
     ]
-    first = sorted(found, key=lambda each: (each[0], each[1].name, each[2].signal))[:MOST_SOON]
-    return tuple(
-        UpcomingThreshold(
-            (node.sampled_at or scope.until) + timedelta(seconds=seconds),
-            seconds,
-            node.name,
-            node.name.removesuffix(suffix),
-            margin.signal,
-            "hard" if seconds == margin.seconds_to_hard else "soft",
-        )
-        for seconds, node, margin in first
-    )
+    first: dict[tuple[str, str], UpcomingThreshold] = {}
+    for at, node, margin in sorted(found, key=lambda each: (each[0], each[1].name, each[2].signal)):
+        left = max(0.0, (at - scope.judged_at).total_seconds())
+        which = "hard" if margin.seconds == margin.seconds_to_hard else "soft"
+        name = node.name.removesuffix(suffix)
+        upcoming = UpcomingThreshold(at, left, node.name, name, margin.signal, which)
+        first.setdefault((node.name, FAMILIES[RESOURCES[margin.signal]]), upcoming)
+    return tuple(first.values())[:MOST_SOON]
 
 
 ROOMS: Final = {

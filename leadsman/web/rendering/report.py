@@ -4,11 +4,14 @@ from datetime import datetime
 from typing import Final
 
 from common.amounts import counted
+from leadsman.web.attention.attention import attention
 from leadsman.web.attention.badges import by_urgency
 from leadsman.web.attention.episodes import timeline
 from leadsman.web.reading.detail import read_details
 from leadsman.web.reading.fleet import Choice
+from leadsman.web.reading.nodes import NodeLine
 from leadsman.web.reading.overview import (
+    Overview,
     read_dead_letters,
     read_overview,
     read_spans,
@@ -42,13 +45,21 @@ def write_report(
         return note_page(ReportLinks(), EMPTY, empty_texts(db), empty_commands(db), alone=True)
     view = with_contradictions(db, read_overview(db, choose(spans, requested), spans))
     scope = view.scope
-    chosen = by_urgency(view.nodes)[:detailed]
+    chosen = in_detail(view)[:detailed]
     details = read_details(db, scope, chosen)
     warnings = read_warnings(db, scope, [node.name for node in chosen]) if chosen else {}
     happened = read_timeline(db, scope, view.alerts or (), view.image_gc)
     story = timeline(happened, scope, EPISODES)
     links = ReportLinks([node.name for node in chosen], [alert.name for alert in view.alerts or ()])
     return report_file(links, view, happened, story, details, warnings, written, Choice(steps=steps))
+
+
+def in_detail(view: Overview) -> list[NodeLine]:
+    """Return the nodes, first the most urgent of each shortage: its next step needs the node's part of the file."""
+    ranked = by_urgency(view.nodes)
+    short = [set(item.nodes) for item in attention(view) if item.now and item.signals]
+    first = [next((node for node in ranked if node.name in names), ranked[0]) for names in short]
+    return list({node.name: node for node in (*first, *ranked)}.values())
 
 
 def empty_texts(db: Database) -> list[str]:

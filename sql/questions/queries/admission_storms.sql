@@ -2,7 +2,6 @@
 -- form refused_pods storm
 -- shows node, condition, started_at, pods, owners
 -- needs pods or events
--- events Evicted
 -- newest
 -- param cluster, node
 -- param pods UInt32 2: storms of at least this many pods

@@ -1,6 +1,6 @@
 -- What each node should reserve for the system, and where its hard thresholds should be, with the arithmetic
 -- group Nodes
--- shows node, resource, verdict, reserved, advised_reserved, advised_threshold
+-- shows node, resource, verdict, reserved, advised_reserved, arithmetic
 -- needs samples
 -- param cluster, node
 SELECT

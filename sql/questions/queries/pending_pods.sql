@@ -1,4 +1,4 @@
--- Why pods are pending: the scheduler's last words, which nodes would take each, and whether it is retried
+-- Why pods wait for a node: the scheduler's last words, which nodes would take each, and whether it is retried
 -- group Pods
 -- needs pods or events
 -- events FailedScheduling

@@ -1,6 +1,6 @@
 -- Who ended each pod or container and why, by which evidence, and what recreates it
 -- group Pods
--- shows ts, node, pod, cause, message
+-- shows ts, pod, cause, node, message
 -- needs pods or events
 -- events Evicted, Preempted, Preempting, TaintManagerEviction, OutOfcpu, OutOfmemory, OutOfpods, OutOfephemeral-storage, UnexpectedAdmissionError, TopologyAffinityError, SMTAlignmentError, NodeAffinity, TaintToleration, NodePorts, NodeShutdown
 -- newest

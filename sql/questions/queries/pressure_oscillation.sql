@@ -2,7 +2,6 @@
 -- form pressure_history hour
 -- shows hour, node, condition, changes, joining_transition_seconds
 -- needs nodes
--- events NodeHasDiskPressure, NodeHasInsufficientMemory, NodeHasInsufficientPID
 -- param cluster, node
 -- param changes UInt32 2: hours with at least this many changes
 SELECT

@@ -5,7 +5,7 @@
 -- param cluster
 SELECT
     cluster,
-    replaceAll(zone_key, '\0', '') AS zone,
+    arrayFilter(each -> each != '', splitByString(':\0:', zone_key))[-1] AS zone,
     count() AS nodes,
     max(count()) OVER (PARTITION BY cluster) > min(count()) OVER (PARTITION BY cluster) AS uneven,
     arraySort(groupUniqArray(kubelet_version)) AS kubelet_versions

@@ -65,7 +65,10 @@ def test_the_demo_needs_neither_a_cluster_nor_an_image_nor_a_setting(tmp_path: P
     runs = {name: COMPOSE["services"][name] for name, each in profiles.items() if not each or "demo" in each}
     assert {"replay", "demo", "work", "land", "kafka", "clickhouse"} <= runs.keys()
     assert {name for name, each in profiles.items() if each == ["live"]} == {"watch", "serve"}
-    assert all(service["build"] == "." for service in OURS.values())
+    builds = {name: service["build"] for name, service in OURS.items() if "build" in service}
+    assert builds == {"work": "."}, "Compose builds in parallel, and the second to export a tag fails"
+    assert not profiles["work"]
+    assert all((service["pull_policy"] == "never") != (name in builds) for name, service in OURS.items())
     assert not re.search(r"\$\{\w+(:?\?|\})", json.dumps(list(runs.values())))
     for service in runs.values():
         assert all(other in runs for other in service.get("depends_on", {}))

@@ -16,6 +16,7 @@ from leadsman.web.reading.margins import Margin
 from leadsman.web.reading.nodes import Evicted, Fit, NodeLine
 from leadsman.web.reading.overview import Overview, Since, Unknown
 from leadsman.web.reading.scope import Scope
+from leadsman.web.rendering.report import in_detail
 from streams.rules.events.admission import parse_refusal
 
 T0 = datetime(2026, 7, 1, 12, tzinfo=UTC)
@@ -158,17 +159,20 @@ def test_a_live_cluster_of_which_no_kubelet_was_asked_is_no_dump() -> None:
     assert ["--kubelet=direct" in words for words in steps] == [True, False]
 
 
-def test_nobody_is_sent_to_ask_a_kubelet_that_does_not_report() -> None:
-    silent, up = unready(ready=None), node("up", stale=True)
-    steps = {
-        nodes: next(item for item in attention(seen) if item.title.startswith("No recent statistics")).step.words
-        for nodes, seen in {
-            "down": view(node(stale=True, ready=None), not_ready=(silent,)),
-            "down and up": view(node(stale=True, ready=None), up, not_ready=(silent,)),
-        }.items()
-    }
-    assert steps["down"] == "Check the machine of n, its kubelet and its network"
-    assert "/nodes/up/proxy/stats/summary" in steps["down and up"]
+def test_of_a_kubelet_that_does_not_report_one_card_says_all() -> None:
+    """Its statistics are missing because of it. Where nobody was sampled, they are missing for another reason."""
+    silent, up = unready(ready=None, message="silent"), node("up", stale=True)
+    down = node(stale=True, ready=None, sample_age="9 min ago")
+    stalled = fires("StreamStalled", labels={"resource": "stats/summary"})
+    (card,) = attention(view(down, node("well"), not_ready=(silent,), alerts=(stalled,)))
+    assert (card.title, card.alerts) == ("1 of 2 nodes with Ready unknown", ("StreamStalled",))
+    assert card.text == "Its kubelet does not report. Last sample: 9 min ago. It is unknown whether its pods run."
+    cards = [
+        [(item.nodes, item.step.words) for item in attention(view(*nodes, not_ready=(silent,)))]
+        for nodes in ((down,), (down, up), (down, up, node("well")))
+    ]
+    assert [[nodes for nodes, _ in each] for each in cards] == [[("n",)], [("n",), ("n", "up")], [("n",), ("up",)]]
+    assert all("/nodes/up/proxy/stats/summary" in words for _, *rest in cards for _, words in rest)
 
 
 @pytest.mark.parametrize(
@@ -849,3 +853,10 @@ def test_exclusive_cpus_are_spoken_of_only_with_a_policy_that_was_seen(
     numa = {"fidelity": "none", "cpu_manager_policy": policy, "exclusive_cpus": exclusive_cpus}
     found = [(text, nodes) for text, nodes in uncertain(view(node(numa=numa))) if "CPU" in text]
     assert found == ([(told, ("n",))] if told else [])
+
+
+def test_a_report_has_a_node_of_each_shortage_in_detail_before_a_second_of_one() -> None:
+    low, disk = margin(hard_met=True), margin(signal="nodefs.available", seconds_to_hard=600.0)
+    nodes = node("m1", margins=(low,)), node("m2", margins=(low,)), node("d", margins=(disk,))
+    assert [each.name for each in by_urgency(nodes)] == ["m1", "m2", "d"]
+    assert [each.name for each in in_detail(view(*nodes))] == ["m1", "d", "m2"]

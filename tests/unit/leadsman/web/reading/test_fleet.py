@@ -115,7 +115,7 @@ def test_cells_shrink_so_that_5000_fit_a_screen() -> None:
 def test_what_is_next_is_soonest_first_and_leaves_out_what_is_met_or_old() -> None:
     nodes = [
         node("later", margin(MEMORY, 50, seconds=7200.0)),
-        node("soon", margin(DISK, 50, seconds=60.0)),
+        node("soon", margin(DISK, 50, seconds=60.0), margin("nodefs.inodesFree", 50, seconds=61.0)),
         node("met", margin(MEMORY, -1, seconds=1.0)),
         node("old", margin(MEMORY, 50, seconds=5.0), stale=True),
         node("days", margin(MEMORY, 50, seconds=90_000.0)),
@@ -124,6 +124,8 @@ def test_what_is_next_is_soonest_first_and_leaves_out_what_is_met_or_old() -> No
         ("soon", timedelta(minutes=1), "hard"),
         ("later", timedelta(hours=2), "hard"),
     ]
+    live = SCOPE._replace(now=T0 + timedelta(minutes=2))
+    assert [each.seconds for each in soonest(nodes, live, "")] == [0.0, 7080.0]
 
 
 @pytest.mark.parametrize("name", ["room", "by", "order", "level"])
