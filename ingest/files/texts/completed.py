@@ -172,7 +172,7 @@ def _fullest(facts: list[Fact]) -> Fact:
         return max(facts, key=_occurrences_and_time)
     made = [_ANY.decode(fact.thing.raw) for fact in facts]
     number = max(range(len(facts)), key=lambda each: (*_rank(made[each]), len(facts[each].thing.raw)))
-    of_kind = _with_kills if facts[0].thing.resource == PODS.name else _with_taints
+    of_kind = _with_kills if facts[0].thing.resource == PODS.name else _with_more
     raw = msgspec.json.encode(of_kind(made[number], made))
     return facts[number]._replace(thing=facts[number].thing._replace(raw=raw))
 
@@ -187,10 +187,19 @@ def _rank(made: Mapping[str, Any]) -> tuple[bool, bool, int]:
     return is_told, bool(made["spec"].get("containers")), max(restarts, default=0)
 
 
-def _with_taints(node: dict[str, Any], others: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Give a Node of a table without taints those that another has."""
+def _with_more(node: dict[str, Any], others: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Give a Node of a table what that lacks of the others: taints, amounts and conditions."""
+    others, status = list(others), node["status"]
     taints = next((each["spec"]["taints"] for each in others if each["spec"].get("taints")), None)
-    return node if taints is None else node | {"spec": {"taints": taints} | node["spec"]}
+    of_others = {each["type"]: each for other in others for each in other["status"].get("conditions", ())}
+    known = {each["type"]: each for each in status.get("conditions", ())}
+    more = {
+        name: found
+        for name in ("capacity", "allocatable")
+        if (found := status.get(name) or next(filter(None, (each["status"].get(name) for each in others)), None))
+    }
+    more |= {"conditions": list((of_others | known).values())}
+    return node | {"status": status | more, "spec": ({} if taints is None else {"taints": taints}) | node["spec"]}
 
 
 def _with_kills(pod: dict[str, Any], others: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
