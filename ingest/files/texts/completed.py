@@ -76,7 +76,7 @@ def completed(
     uids = _uids_of_pods(objects)
     for name, others in of_logs.items():
         uids.setdefault(name, set()).update(others)
-    pasted = list(_in_namespaces(pasted, objects))
+    pasted = list(_in_namespaces(pasted, objects, hosts))
     nodes = {**hosts, **_nodes_of_pods((*pasted, *objects))}
     dated = dict(chain.from_iterable(_transitions(fact) for fact in (*pasted, *objects)))
     told_of: dict[tuple[str, ...], list[Fact]] = {}
@@ -227,10 +227,12 @@ def _occurrences_and_time(fact: Fact) -> tuple[int, bool, str]:
     return event["count"], "earliest" in event, event["lastTimestamp"]
 
 
-def _in_namespaces(pasted: Iterable[Fact], objects: Iterable[Fact]) -> Iterator[Fact]:
+def _in_namespaces(pasted: Iterable[Fact], objects: Iterable[Fact], logged: Iterable[str]) -> Iterator[Fact]:
     """Give what a table without namespaces has that of the only pod of its name; of several, it is left out."""
     pasted = list(pasted)
     spaces: dict[str, set[str]] = {}
+    for namespace, _, name in (each.rpartition("/") for each in logged):
+        spaces.setdefault(name, set()).add(namespace)
     for fact in (*pasted, *objects):
         if fact.thing.resource == PODS.name and fact.thing.identity and fact.thing.identity[1]:
             spaces.setdefault(fact.thing.identity[2], set()).add(fact.thing.identity[1])

@@ -20,9 +20,6 @@ _BRACKETS: Final = ("}", "]")
 _MOST_BEFORE: Final = 20
 """Lines of comments and warnings before an object."""
 _ASKED: Final = re.compile(r"/api/v1/nodes/([a-z0-9][a-z0-9.-]{0,252})/proxy/")
-_PART: Final = re.compile(r"\|\s*jq(?:\s+-\w{1,9})*\s+['\"]?\.(kubeletconfig\.[\w.]{1,200})['\"]?\s*\Z")
-"""Matches the end of a command that prints a part of a kubelet's settings."""
-_OF_SETTINGS: Final = re.compile(rb"/proxy/configz\b[^\n]{0,200}\bjq [^\n]{0,40}\.kubeletconfig\.")
 _OBJECT: Final = re.compile(
     r"(?:\{\s*\"|\[\s*\{|(?:---|#[^\n]*|Warning:[^\n]*|\s)*(?:- )?(?:apiVersion|kind|items|metadata):)"
 )
@@ -55,7 +52,7 @@ def is_mixed(data: bytes) -> bool:
     """Tell whether text holds objects and something else, in fences or below commands."""
     if len(data) > LIMIT_BYTES or not _MAY_BE.search(data):
         return False
-    if _OF_SETTINGS.search(data) or any(map(is_about_a_part, data.decode(errors="replace").splitlines())):
+    if any(map(is_about_a_part, data.decode(errors="replace").splitlines())):
         return True
     apart = split_mixed(data)
     return bool(apart.objects) and bool(_without_marks(apart.rest))
@@ -75,11 +72,8 @@ def split_mixed(data: bytes) -> MixedText:
         text = "\n".join(lines)
         rest += marks
         if _OBJECT.match(text.lstrip()) and not any(map(is_about_a_part, marks)):
-            asked = next(filter(None, map(_ASKED.search, marks)), None)
-            part = _PART.search(marks[0]) if asked else None
-            for name in reversed(part[1].split(".") if part else []):
-                text = f'{{"{name}":{text}}}'
             objects.append(text.encode())
+            asked = next(filter(None, map(_ASKED.search, marks)), None)
             nodes.append(asked[1] if asked else "")
             rest += [""] * len(lines)
         else:
