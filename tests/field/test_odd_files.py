@@ -369,7 +369,7 @@ UNREAD: dict[str, tuple[str, str]] = {
     "crictl.txt": ("$ crictl ps -a\nCONTAINER           IMAGE               CREATED\n", "a table of crictl"),
     "free.txt": ("$ free -m\n       total        used        free\n", "the output of free or df"),
     "checkpoint.txt": (
-        'It has:\n\n```\n$ sudo cat cpu_manager_state\nPassword:\n{"policyName":"static","entries":{"a":{\n...\n```\n',
+        'It has:\n\n```\n$ cat cpu_manager_state\nPassword:\n{"policyName":"static","entries":{"a":{\n...\n```\n',
         "a kubelet's checkpoint within other text; save a kubelet's checkpoint by itself",
     ),
     "lscpu.txt": ("NUMA:\n  NUMA node0 CPU(s):     0-15,32-47\n", "the output of lscpu or numactl"),

@@ -222,9 +222,11 @@ def _room(row: RowDict) -> str:
     cpus, free = row.get("cpus", row.get("allocatable_cpus")), row.get("free", row.get("free_cpus"))
     memory, available = row.get("memory_allocatable"), row.get("memory_available")
     held = {"exclusive": row.get("exclusive", row.get("exclusive_cpus")), "reserved": row.get("reserved")}
-    parts = [f"{free} of {counted(cpus, 'CPU')} free"] if None not in {cpus, free} else []
+    parts = [f"{free} of {counted(cpus, 'CPU')} free"] if cpus is not None and free is not None else []
     parts += [f"{count} {name}" for name, count in held.items() if count]
-    parts += [f"{size(available)} of {size(memory)} memory free"] if None not in {memory, available} else []
+    parts += (
+        [f"{size(available)} of {size(memory)} memory free"] if memory is not None and available is not None else []
+    )
     return ", ".join(parts) or "nothing is known"
 
 
