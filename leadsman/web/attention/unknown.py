@@ -48,7 +48,7 @@ def uncertain(view: Overview) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def _undated(without_year: int, without_zone: int) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """What klog leaves out: the year, which nothing else shows for the first lines, and the zone."""
+    """Yield how many lines lack a year that anything shows, and how many lack a zone: klog writes neither."""
     if without_year:
         lines = counted(without_year, "line of a log is", "lines of logs are")
         yield f"{lines} of an unknown year, because klog writes none: the latest possible is assumed.", ()

@@ -1,4 +1,4 @@
-"""What `kubectl get -o jsonpath` prints, by the expression in its command (rules: pasted-text)."""
+"""Rows and parts that `kubectl get -o jsonpath` prints, by the expression in its command (rules: pasted-text)."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ def test_a_name_alone_is_a_row_only_beside_a_fuller_one() -> None:
 
 
 def test_items_of_an_inner_list_may_all_be_on_one_line() -> None:
-    """As of the expression that Kubernetes' own documentation has."""
+    """Kubernetes' own documentation has this expression."""
     found = rows(CONDITIONS, "a:DiskPressure=True;Ready=True;b:Ready=False;")
     assert [(each["metadata"]["name"], each["status"]["conditions"]) for each in found] == [
         ("a", [{"type": "DiskPressure", "status": "True"}, {"type": "Ready", "status": "True"}]),
