@@ -308,8 +308,9 @@ class _Dump:
 
     def _node(self, thing: Thing, file: DumpFile) -> str:
         by_path, given = node_in_path(file.path), self._snapshot.node
-        node = thing.node or (by_path or given if file.in_folder else given or by_path)
-        node = node or _only(self._nodes or (self._answering | self._logs.hosts) - {""})
+        node = thing.node.replace(UNKNOWN_NAME, "") or (by_path or given if file.in_folder else given or by_path)
+        others = (self._answering | self._logs.hosts) - {"", UNKNOWN_NAME}
+        node = node or _only(self._nodes or others) or thing.node
         if not node:
             name = f"NODE.{thing.resource.replace('/', '-')}.json"
             what = f"the node of this {thing.resource} is unknown; name the file {name}"

@@ -132,6 +132,7 @@ SAID: Final = {
     "Unable to generate topology hints: requested number of devices unavailable": Kind("not_allocated"),
     "Pod evicted successfully": Kind("preempted", "Preempting", "Preempted in order to admit critical pod"),
     "Recording event message for node": Kind("node_status", "{event}", "Node {node} status is now: {event}", "event"),
+    "Node became not ready": Kind("not_ready"),
     "Event occurred": Kind("event", "{reason}", "{message}", "reason"),
 }
 """Texts of the kubelet's log that are read, by their whole words; no other line is kept."""
@@ -139,6 +140,7 @@ VALUES: Final = frozenset(
     [
         "amountToFree",
         "available",
+        "condition",
         "err",
         "event",
         "highThreshold",
@@ -166,6 +168,8 @@ VALUES: Final = frozenset(
     ]
 )
 """Values that are kept."""
+_MESSAGE: Final = re.compile(r'"message":"((?:[^"\\]|\\.){1,1000})"')
+"""The message in a condition that a line has as JSON."""
 _AMOUNTS: Final = ("amountToFree", "size")
 
 
@@ -255,7 +259,9 @@ def _records(observation: Observation, line: Line) -> list[Record]:
         amount_bytes=amount,
         message=(event.message or "")
         if event is not None
-        else _text(values.get("err")) or _text(values.get("threshold")),
+        else _text(values.get("err"))
+        or _text(values.get("threshold"))
+        or _message_in(_text(values.get("condition"))),
         earliest=line.earliest,
         latest=line.latest,
     )
@@ -263,6 +269,11 @@ def _records(observation: Observation, line: Line) -> list[Record]:
         event = Event(metadata=EventMetadata("kubelet-log"))
     record = EventRecord(**seen(observation), node=node, change="ADDED", object=event, line=kept_line)
     return [record, *rejection_of_event(observation, event, node)]
+
+
+def _message_in(condition: str) -> str:
+    found = _MESSAGE.search(condition)
+    return found[1] if found else ""
 
 
 def _number(text: str) -> int | None:
@@ -274,7 +285,7 @@ def _passing(line: Line, mode: Mode) -> Line:
     known = SAID.get(line.said)
     reason = _text(line.values.get("reason")) or (known.reason if known is not None else "")
     texts = {name: mode.message(reason, each) for name, each in line.values.items() if isinstance(each, str)}
-    free = {name: texts[name] for name in ("err", "message") if name in texts}
+    free = {name: texts[name] for name in ("condition", "err", "message") if name in texts}
     return replace(line, values={**line.values, **free})
 
 

@@ -369,13 +369,13 @@ UNREAD: dict[str, tuple[str, str]] = {
     "crictl.txt": ("$ crictl ps -a\nCONTAINER           IMAGE               CREATED\n", "a table of crictl"),
     "free.txt": ("$ free -m\n       total        used        free\n", "the output of free or df"),
     "checkpoint.txt": (
-        'It has:\n\n```\n$ sudo cat cpu_manager_state\nPassword:\n{"policyName":"static","entries":{}}$ \n```\n',
+        'It has:\n\n```\n$ cat cpu_manager_state\nPassword:\n{"policyName":"static","entries":{"a":{\n...\n```\n',
         "a kubelet's checkpoint within other text; save a kubelet's checkpoint by itself",
     ),
     "lscpu.txt": ("NUMA:\n  NUMA node0 CPU(s):     0-15,32-47\n", "the output of lscpu or numactl"),
     "numactl.txt": ("$ numactl -H\navailable: 2 nodes (0-1)\nnode 0 cpus: 0 1 2\n", "the output of lscpu or numactl"),
     "no-heads.txt": (
-        "$ kubectl get pods --no-headers -o custom-columns=A:.metadata.name,B:.status.reason\nweb-0   Evicted\n",
+        "$ kubectl get pods --no-headers -o custom-columns=A:.metadata.name\nweb-0\n",
         "columns without their heads; leave out --no-headers",
     ),
     "row.markdown": (

@@ -4,6 +4,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from datetime import timedelta
+from itertools import chain
 from typing import Final
 
 _CREATED: Final = re.compile(
@@ -32,6 +33,12 @@ _WATCHED: Final = re.compile(
     re.MULTILINE,
 )
 """The head that watch puts above what it ran."""
+_ISO: Final = re.compile(
+    rb"^(?P<year>(?:19[7-9]|2[01]\d)\d)-(?P<month>0[1-9]|1[0-2])-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?"
+    rb" \S{1,253} [\w.-]{1,64}(?:\[\d{1,10}\])?: ",
+    re.MULTILINE,
+)
+"""The time of syslog without a zone."""
 _MONTHS: Final = (b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec")
 _MONTH: Final = re.compile(
     rb'(?:^|(?<=[ :="]))[IWEF](?P<month>0[1-9]|1[0-2])\d\d \d\d:\d\d:\d\d\.\d{6} ', re.MULTILINE
@@ -49,7 +56,7 @@ def clock_of(data: bytes) -> tuple[list[tuple[int, int]], timedelta | None]:
     """Return the years of the file with the place where each begins, and the zone, as the file itself shows them."""
     marks: dict[int, tuple[int, int | None]] = {}
     offset = None
-    for found in _CREATED.finditer(data):
+    for found in chain(_CREATED.finditer(data), _ISO.finditer(data)):
         marks[found.start()] = int(found["month"]), int(found["year"])
     for found in _JOURNAL.finditer(data):
         marks[found.start()] = int(found["month"]), int(found["year"])

@@ -5,14 +5,17 @@ identify it, for example NAME, NODE and REASON for pods.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from ingest.files.texts.ages import UNKNOWN_AGE, Printed
+from ingest.files.texts.described import is_of_kubelet
 from ingest.files.texts.event_rows import OF_NODE, REASONS_OF_NODE, event_object
 from ingest.files.texts.fragments import Command, Fragment
 from ingest.files.texts.sections import pressures
+from ingest.files.texts.templates import part_of, put, rows_of
 from ingest.messages.reasons import is_by_kubelet, spelled
+from ingest.model.objects.base import UNKNOWN_NAME
 
 MOST_COLUMNS: Final = 64
 """More than `kubectl get -o wide` prints, with labels as columns."""
@@ -82,6 +85,25 @@ _UNREACHABLE: Final = "node.kubernetes.io/unreachable"
 _TAINT: Final = re.compile(r"map\[([^\[\]]{1,1000})\]")
 """Go's form of a taint."""
 _FIELD: Final = re.compile(r"(effect|key|timeAdded|value):(\S{0,316})")
+_BETWEEN: Final = re.compile(r"\s{2,}")
+_REASON: Final = re.compile(r"[A-Z][a-z]+(?:[A-Z][A-Za-z]*)*|OutOf\w{1,60}")
+_KINDS: Final = frozenset({"Pod", "Node"})
+_OF_EVENTS: Final = _KINDS | {"Normal", "Warning"}
+_NO_REASONS: Final = _OF_EVENTS | {"Failed", "Running", "Pending", "Succeeded"}
+"""Kinds, types and phases, which have the form of a reason."""
+_OF_OBJECT: Final = re.compile(r"(?!\d+[ydhms]?$)[a-z0-9][a-z0-9.-]{0,252}")
+_OF_CONTROLLER: Final = re.compile(r".*-(?:[bcdfghjklmnpqrstvwxz2456789]{5}|\d{1,4})")
+"""Matches a name that a controller made."""
+_WHOLE: Final = 3
+"""Namespace, name and node."""
+_OF_CONTAINERS: Final = ("containerStatuses", "initContainerStatuses")
+_DIGITS: Final = 9
+_OF_CONDITION: Final = re.compile(
+    r"(lastHeartbeatTime|lastTransitionTime|message|reason|status|type):"
+    r"(.*?)(?= (?:lastHeartbeatTime|lastTransitionTime|message|reason|status|type):|\]|$)"
+)
+_AMOUNT: Final = re.compile(r"([\w./-]{1,317}):([\w.]{1,30})")
+"""Match Go's form of conditions and amounts."""
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9.:-]{0,252}")
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z")
 
@@ -107,19 +129,79 @@ def columns_of(line: str, command: Command) -> tuple[str, list[tuple[str, int]],
 
 
 def columned(fragment: Fragment, printed: Printed) -> Iterator[dict[str, Any]]:
-    """Yield the objects in tables with custom columns: nodes, Events, and pods that a kubelet evicted or rejected."""
-    kind, heads, paths = "", list[tuple[str, int]](), list[str]()
-    for line in fragment.lines:
-        if not kind or not line.strip():
-            kind, heads, paths = columns_of(line, fragment.command)
-            continue
-        cells = cells_of(line, heads)
-        fields: dict[str, Any] = {}
-        for path, (head, _) in zip(paths, heads, strict=True):
-            if path and (cell := cells.get(head, "")) not in _NONE:
-                _put(fields, path, cell)
-        if cells and (made := _MADE[kind](fields, fragment.command, printed)) is not None:
+    """Yield the objects in tables with custom columns, and of jsonpath: nodes, Events, and pods that a kubelet ended.
+
+    Without a head, the command above names the columns, else the form of the cells shows some.
+    """
+    command = fragment.command
+    for kind, fields in _rows(fragment):
+        if command.name:
+            put(fields, "metadata.name", command.name)
+        if kind and (made := _MADE[kind](fields, command, printed)) is not None:
             yield made
+
+
+def _rows(fragment: Fragment) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the resource and the fields of each row."""
+    lines, command = fragment.lines, fragment.command
+    if command.template:
+        part = part_of(command.template, lines) if command.name else None
+        yield from ((command.resource, each) for each in ([part] if part else rows_of(command.template, lines)))
+        return
+    kind, heads, paths = "", list[tuple[str, int]](), list[str]()
+    is_headless = not any(columns_of(line, command)[0] for line in lines)
+    for line in lines:
+        if is_headless:
+            row = row_without_head(line, command)
+            command = command if line.strip() else command._replace(columns=())  # what the command printed ends there
+            yield row
+        elif not kind or not line.strip():
+            kind, heads, paths = columns_of(line, command)
+        elif cells := cells_of(line, heads):
+            yield kind, _fields(paths, [cells.get(head, "") for head, _ in heads])
+
+
+def _fields(paths: Iterable[str], cells: Iterable[str]) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    for path, cell in zip(paths, cells, strict=True):
+        if path == "spec.taints" or (path and cell not in _NONE):
+            put(fields, path, [] if cell in _NONE else cell)
+    return fields
+
+
+def row_without_head(line: str, command: Command) -> tuple[str, dict[str, Any]]:
+    """Return the resource and the fields of a row whose head is gone; no resource for other text."""
+    most = len(command.columns) or MOST_COLUMNS
+    cells = _BETWEEN.split(line.strip(), maxsplit=most - 1)
+    if command.columns:
+        is_row = len(cells) == most > 1
+        return (command.resource, _fields([path for _, path in command.columns], cells)) if is_row else ("", {})
+    times = sorted(filter(_TIME.fullmatch, cells))
+    reason = next((each for each in cells if _REASON.fullmatch(each) and each not in _NO_REASONS), "")
+    names = [each for each in cells if _OF_OBJECT.fullmatch(each)]
+    place = next((number for number, each in enumerate(cells[:-2]) if each in _KINDS), None)
+    if place is not None and times and reason:
+        space = cells[0] if cells[0] in names else ""
+        about = {"kind": cells[place], "name": cells[place + 1], "namespace": space}
+        first, last = {"firstTimestamp": times[0]}, {"lastTimestamp": times[-1]}
+        return "events", {"involvedObject": about, "reason": reason, "message": cells[-1]} | first | last
+    if names and len(cells) > 1 and any(map(_TAINT.search, cells)):
+        return "nodes", _fields(("metadata.name", "spec.taints"), (names[0], next(filter(_TAINT.search, cells))))
+    named = _named(cells[: cells.index(reason)]) if reason and _OF_EVENTS.isdisjoint(cells) else {}
+    if named and is_of_kubelet(spelled(reason), cells[-1]):
+        return "pods", named | {"status": {"reason": reason, "message": cells[-1]}}
+    return "", {}
+
+
+def _named(cells: Sequence[str]) -> dict[str, Any]:
+    """Return namespace, name and node of a pod by the cells before its reason; none where they may be others."""
+    names = [each for each in cells if _OF_OBJECT.fullmatch(each)]
+    made = [_OF_CONTROLLER.fullmatch(each) is not None for each in names]
+    if len(names) == 1 or made == [True, False]:
+        names = ["", *names]
+    if len(names) not in {2, _WHOLE} or (len(names) == len(made) == 2 and made != [False, True]):  # noqa: PLR2004
+        return {}
+    return _fields(("metadata.namespace", "metadata.name", "spec.nodeName")[: len(names)], names)
 
 
 def cells_of(line: str, heads: Sequence[tuple[str, int]]) -> dict[str, str]:
@@ -139,16 +221,6 @@ def cells_of(line: str, heads: Sequence[tuple[str, int]]) -> dict[str, str]:
     }
 
 
-def _put(fields: dict[str, Any], path: str, cell: str) -> None:
-    *names, last = re.sub(r"\[\*?\d*\]", "", path).split(".")
-    within = fields
-    for name in names:
-        within = within.setdefault(name, {})
-        if not isinstance(within, dict):
-            return
-    within.setdefault(last, cell)
-
-
 def _text(fields: Mapping[str, Any], path: str) -> str:
     found: Any = fields
     for name in path.split("."):
@@ -157,52 +229,94 @@ def _text(fields: Mapping[str, Any], path: str) -> str:
 
 
 def _node(fields: dict[str, Any], _: Command, __: Printed) -> dict[str, Any] | None:
-    name = _text(fields, "metadata.name")
+    name, status = _text(fields, "metadata.name"), _inner(fields, "status")
     if not _NAME.fullmatch(name):
         return None
-    taints = [dict(_FIELD.findall(each)) for each in _TAINT.findall(_text(fields, "spec.taints"))]
-    keys = {each.get("key", "") for each in taints}
-    status = "False" if _NOT_READY in keys else "Unknown" if _UNREACHABLE in keys else ""
-    taints = [each for each in taints if "key" in each and "effect" in each]
+    spec = _inner(fields, "spec")
+    given = spec.get("taints", "")
+    taints = given if isinstance(given, list) else [dict(_FIELD.findall(each)) for each in _TAINT.findall(str(given))]
+    taints = [each for each in taints if isinstance(each, dict) and "key" in each and "effect" in each]
+    keys = {each["key"] for each in taints}
+    conditions = list(_conditions(status.get("conditions")))
+    conditions += pressures(taints, [each for each in conditions if each["type"] != "Ready"])
+    ready = "False" if _NOT_READY in keys else "Unknown" if _UNREACHABLE in keys else ""
+    if ready and not any(each["type"] == "Ready" for each in conditions):
+        conditions.append({"type": "Ready", "status": ready})
+    amounts = {each: found for each in ("capacity", "allocatable") if (found := _amounts(status.get(each)))}
     return {
         "apiVersion": "v1",
         "kind": "Node",
         "metadata": {"name": name},
-        "spec": {
-            "unschedulable": _text(fields, "spec.unschedulable") == "true",
-            "taints": taints,
-        },
+        "spec": {"unschedulable": str(spec.get("unschedulable")).lower() == "true"}
+        | ({"taints": taints} if "taints" in spec else {}),
         "status": {
-            "conditions": [*([{"type": "Ready", "status": status}] if status else []), *pressures(taints, ())],
+            "conditions": conditions,
             "nodeInfo": {"kubeletVersion": _text(fields, "status.nodeInfo.kubeletVersion")},
-        },
+        }
+        | amounts,
     }
+
+
+def _inner(fields: Mapping[str, Any], name: str) -> dict[str, Any]:
+    found = fields.get(name)
+    return found if isinstance(found, dict) else {}
+
+
+def _conditions(given: Any) -> Iterator[dict[str, str]]:
+    """Yield the conditions in JSON, of columns, or in Go's form."""
+    if isinstance(given, str):
+        given = [dict(_OF_CONDITION.findall(each)) for each in given.split("map[")]
+    for each in given if isinstance(given, list) else ():
+        if isinstance(each, dict) and each.get("type") and each.get("status") in {"True", "False", "Unknown"}:
+            kept = {name: text for name, text in each.items() if isinstance(text, str)}
+            yield {name: text for name, text in kept.items() if "Time" not in name or _TIME.fullmatch(text)}
+
+
+def _amounts(given: Any) -> dict[str, str]:
+    if isinstance(given, str):
+        given = dict(_AMOUNT.findall(given))
+    return {name: each for name, each in given.items() if isinstance(each, str)} if isinstance(given, dict) else {}
 
 
 def _pod(fields: dict[str, Any], command: Command, _: Printed) -> dict[str, Any] | None:
     name, namespace = _text(fields, "metadata.name"), _text(fields, "metadata.namespace") or command.namespace
-    phase = _text(fields, "status.phase")
-    reason = spelled(_text(fields, "status.reason") or phase)
-    if not _NAME.fullmatch(name) or not is_by_kubelet(reason):
+    status = _inner(fields, "status")
+    message, started = _text(fields, "status.message"), _text(fields, "status.startTime")
+    reason = spelled(_text(fields, "status.reason") or _text(fields, "status.phase"))
+    if not is_by_kubelet(reason) and is_of_kubelet("Evicted", message):
+        reason = "Evicted"
+    killed = {kind: found for kind in _OF_CONTAINERS if (found := list(_killed(status.get(kind))))}
+    if not _NAME.fullmatch(name) or not (killed or is_by_kubelet(reason)):
         return None  # its requests are not in the table: it would seem to request nothing
-    started = _text(fields, "status.startTime")
+    ended = {"phase": "Failed", "reason": reason, "message": message} if is_by_kubelet(reason) else {"phase": ""}
+    conditions = {"conditions": list(_conditions(status.get("conditions")))}
+    uid = _text(fields, "metadata.uid") or f"{namespace}/{name}"
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {
-            "name": name,
-            "namespace": namespace,
-            "uid": _text(fields, "metadata.uid") or f"{namespace}/{name}",
-        },
+        "metadata": {"name": name, "namespace": namespace, "uid": uid},
         "spec": {"nodeName": _text(fields, "spec.nodeName")},
-        "status": {
-            "phase": "Failed",
-            "reason": reason,
-            "message": _text(fields, "status.message"),
-            "qosClass": _UNKNOWN_QOS,
-        }
+        "status": killed
+        | ended
+        | conditions
+        | {"qosClass": _UNKNOWN_QOS}
         | ({"startTime": started} if _TIME.fullmatch(started) else {}),
     }
+
+
+def _killed(given: Any) -> Iterator[dict[str, Any]]:
+    """Yield the containers that were OOM killed."""
+    for each in given if isinstance(given, list) else ():
+        ends = {
+            state: {"terminated": {"exitCode": None} | ended}
+            for state in ("state", "lastState")
+            if isinstance(each, dict)
+            and (ended := _inner(_inner(each, state), "terminated")).get("reason") == "OOMKilled"
+        }
+        if ends:
+            count = str(each.get("restartCount", ""))
+            restarts = int(count) if count.isascii() and count.isdecimal() and len(count) < _DIGITS else len(ends)
+            yield {"name": str(each.get("name") or UNKNOWN_NAME), "restartCount": restarts, **ends}
 
 
 def _event(fields: dict[str, Any], command: Command, printed: Printed) -> dict[str, Any] | None:

@@ -76,7 +76,7 @@ def completed(
     uids = _uids_of_pods(objects)
     for name, others in of_logs.items():
         uids.setdefault(name, set()).update(others)
-    pasted = list(_in_namespaces(pasted, objects))
+    pasted = list(_in_namespaces(pasted, objects, hosts))
     nodes = {**hosts, **_nodes_of_pods((*pasted, *objects))}
     dated = dict(chain.from_iterable(_transitions(fact) for fact in (*pasted, *objects)))
     told_of: dict[tuple[str, ...], list[Fact]] = {}
@@ -172,7 +172,7 @@ def _fullest(facts: list[Fact]) -> Fact:
         return max(facts, key=_occurrences_and_time)
     made = [_ANY.decode(fact.thing.raw) for fact in facts]
     number = max(range(len(facts)), key=lambda each: (*_rank(made[each]), len(facts[each].thing.raw)))
-    of_kind = _with_kills if facts[0].thing.resource == PODS.name else _with_taints
+    of_kind = _with_kills if facts[0].thing.resource == PODS.name else _with_more
     raw = msgspec.json.encode(of_kind(made[number], made))
     return facts[number]._replace(thing=facts[number].thing._replace(raw=raw))
 
@@ -187,10 +187,19 @@ def _rank(made: Mapping[str, Any]) -> tuple[bool, bool, int]:
     return is_told, bool(made["spec"].get("containers")), max(restarts, default=0)
 
 
-def _with_taints(node: dict[str, Any], others: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Give a Node of a table without taints those that another has."""
+def _with_more(node: dict[str, Any], others: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Give a Node of a table what that lacks of the others: taints, amounts and conditions."""
+    others, status = list(others), node["status"]
     taints = next((each["spec"]["taints"] for each in others if each["spec"].get("taints")), None)
-    return node if taints is None else node | {"spec": {"taints": taints} | node["spec"]}
+    of_others = {each["type"]: each for other in others for each in other["status"].get("conditions", ())}
+    known = {each["type"]: each for each in status.get("conditions", ())}
+    more = {
+        name: found
+        for name in ("capacity", "allocatable")
+        if (found := status.get(name) or next(filter(None, (each["status"].get(name) for each in others)), None))
+    }
+    more |= {"conditions": list((of_others | known).values())}
+    return node | {"status": status | more, "spec": ({} if taints is None else {"taints": taints}) | node["spec"]}
 
 
 def _with_kills(pod: dict[str, Any], others: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
@@ -218,10 +227,12 @@ def _occurrences_and_time(fact: Fact) -> tuple[int, bool, str]:
     return event["count"], "earliest" in event, event["lastTimestamp"]
 
 
-def _in_namespaces(pasted: Iterable[Fact], objects: Iterable[Fact]) -> Iterator[Fact]:
+def _in_namespaces(pasted: Iterable[Fact], objects: Iterable[Fact], logged: Iterable[str]) -> Iterator[Fact]:
     """Give what a table without namespaces has that of the only pod of its name; of several, it is left out."""
     pasted = list(pasted)
     spaces: dict[str, set[str]] = {}
+    for namespace, _, name in (each.rpartition("/") for each in logged):
+        spaces.setdefault(name, set()).add(namespace)
     for fact in (*pasted, *objects):
         if fact.thing.resource == PODS.name and fact.thing.identity and fact.thing.identity[1]:
             spaces.setdefault(fact.thing.identity[2], set()).add(fact.thing.identity[1])

@@ -14,7 +14,7 @@ from ingest.files.texts.ages import Printed, date
 from ingest.files.texts.described_events import event_of
 from ingest.files.texts.event_rows import MORE, event_rows, events_of
 from ingest.files.texts.fragments import is_fence, is_typed
-from ingest.files.texts.headings import OF_POD, RANKS
+from ingest.files.texts.headings import OF_NODE, OF_POD, RANKS
 from ingest.files.texts.sections import FIELD, NOTHING, NUMBER, Section, amounts, containers, dates, pressures
 from ingest.messages.modes import fit
 from ingest.messages.reasons import OUT_OF, REFUSALS, REJECTED, is_by_kubelet, without_rejection
@@ -22,6 +22,7 @@ from ingest.model.objects.event import AUTOSCALERS
 from ingest.model.observation import EARLIEST, LATEST
 
 IS_DESCRIBED: Final = re.compile(rb"^[ \t]*Name:(?: {2,}|[ ]?\t[ \t]*)\S[^\n]*\n[ \t]*[A-Z][\w /-]*:", re.MULTILINE)
+IS_LEASED: Final = re.compile(rb"^\s+HolderIdentity: +[a-z0-9]", re.MULTILINE)
 IS_STATUS: Final = re.compile(
     rb"^(?:Status:[ \t]+Failed[ \t\r]*\n)?Reason:[ \t]+[A-Z]\w+[ \t\r]*\nMessage:", re.MULTILINE
 )
@@ -57,6 +58,10 @@ _OF_NODE_ALONE: Final = frozenset({"Unschedulable", "Roles", "Role"})
 """Fields that nothing but a node has; a text may be cut before its capacity."""
 UNKNOWN: Final = "Unknown"
 """The QoS class of a pod whose limits the text lacks."""
+_HOLDER: Final = re.compile(r"\s+HolderIdentity: +([a-z0-9][a-z0-9.-]{0,252})\s*")
+_OF_NODE_FIELDS: Final = frozenset(OF_NODE) - {"Name"}
+_HEAD_OF_CONDITIONS: Final = re.compile(r"Type +Status +LastHeartbeatTime .*")
+_BEFORE_CONDITIONS: Final = frozenset(OF_NODE[: OF_NODE.index("Conditions")]) - {"Name"}
 PHASES: Final = frozenset({"Pending", "Running", "Succeeded", "Failed", "Unknown"})
 
 
@@ -80,11 +85,15 @@ def outdented(lines: list[str]) -> list[str]:
 
 
 def with_second_fields(lines: list[str]) -> list[str]:
-    """Return the lines with the field that shows the kind of an object, where `grep` left it out."""
-    whole = list[str]()
+    """Return the lines with the field that shows an object's kind and the heading of conditions, if left out."""
+    whole, section = list[str](), ""
     for line, following in pairwise((*lines, "")):
         whole.append(line)
         name = field_name(following)
+        section = field_name(line) or section
+        if section in _BEFORE_CONDITIONS and _HEAD_OF_CONDITIONS.fullmatch(following.strip()):
+            whole.append("Conditions:")
+            section = "Conditions"
         if not NAME.fullmatch(line) or name in RANKS:
             continue
         if CONDITION.fullmatch(following.strip()):
@@ -117,6 +126,23 @@ def _of_api(text: str) -> datetime | None:
     except ValueError:
         return None
     return at if EARLIEST <= at < LATEST else None
+
+
+def named_by_lease(lines: list[str]) -> list[str]:
+    """Return the lines with a name above the fields of a node whose head was cut off: its lease has it."""
+    whole, start = list[str](), -1
+    for line in lines:
+        if field_name(line) in _OF_NODE_FIELDS:
+            start = len(whole) if start < 0 else start
+        elif not line[:1].isspace():
+            start = -1
+        whole.append(line)
+        if start > 0 and NAME.fullmatch(whole[start - 1]):
+            start = -1
+        if start >= 0 and (holder := _HOLDER.fullmatch(line)) is not None:
+            whole[start:start] = [f"Name:  {holder[1]}", "Roles:"]
+            start = -1
+    return whole
 
 
 class Described(NamedTuple):

@@ -38,7 +38,7 @@ _LISTED: Final = (
 )
 """Resources by the names that kubectl takes."""
 _PROMPTED: Final = (
-    r"(?:\[[^\]\n]{1,80}\]|[^\s`]{1,60}@[^\n`]{1,80}?)(?:[#$%][ \t]*|>)"
+    r"(?:\[[^\]\n]{1,80}\]|[^\s`]{1,60}@[^\n`]{1,80}?|[\w.-]{1,32}:[~/][^\s`]{0,80})(?:[#$%][ \t]*|>)"
     rf"(?!{_OTHERS}\b)[a-z]{{1,16}}[ \t]+(?=(?:get|describe)[ \t]+{_LISTED}(?:[ \t/,;|.]|$))"
 )
 """A prompt with a person's own name for kubectl. Quotes and addresses of mail end in `>` too, before a blank."""
@@ -72,6 +72,12 @@ _WITH_VALUE: Final = frozenset(
     }
 )
 _COLUMNS: Final = "custom-columns="
+_MOST_CONTINUED: Final = 20
+_TEMPLATE: Final = re.compile(r"jsonpath=(.{1,2000})", re.DOTALL)
+_GO: Final = re.compile(r"(?:go-)?template=(.{1,2000})", re.DOTALL)
+_TRIMMED: Final = re.compile(r"\{\{-? ?((?:[^{}]|\{(?!\{))*?) ?-?\}\}")
+_OF_JQ: Final = re.compile(r"\|\s*jq(?:\s+-\w{1,9})*\s+['\"]?(\.(?:status|spec)\b[\w.]{0,200})['\"]?\s*\Z")
+"""Matches the end of a command that prints a part of one object."""
 
 
 class Command(NamedTuple):
@@ -84,6 +90,8 @@ class Command(NamedTuple):
     namespace: str = ""
     columns: tuple[tuple[str, str], ...] = ()
     """Heads of custom columns, with their paths."""
+    template: str = ""
+    """The expression of `-o jsonpath`, or of the part that `jq` prints."""
 
 
 class Fragment(NamedTuple):
@@ -155,14 +163,14 @@ def fragments(lines: Sequence[str]) -> list[Fragment]:
 
     A command that names no object belongs to the one before, if both describe: people paste one text in pieces.
     """
-    found = [(number, command) for number, line in enumerate(lines) if (command := _command(line)) is not None]
+    found = list(_commands(lines))
     made = [Fragment(Command(), list(_lines(lines, 0, found[0][0] if found else len(lines))), 0)]
-    for (number, command), (end, _) in pairwise([*found, (len(lines), Command())]):
+    for (_, start, command), (end, *_) in pairwise([*found, (len(lines), 0, Command())]):
         before = made[-1]
         if command.verb == before.command.verb == "describe" and not command.name and before.command.name:
-            made[-1] = before._replace(lines=[*before.lines, "", *_lines(lines, number + 1, end)])
+            made[-1] = before._replace(lines=[*before.lines, "", *_lines(lines, start, end)])
         else:
-            made.append(Fragment(command, list(_lines(lines, number + 1, end)), number + 1))
+            made.append(Fragment(command, list(_lines(lines, start, end)), start))
     return made
 
 
@@ -170,7 +178,19 @@ def _lines(lines: Sequence[str], start: int, end: int) -> Iterator[str]:
     return ("" if _FENCE.fullmatch(line) else line for line in lines[start:end])
 
 
-def _command(line: str) -> Command | None:
+def _commands(lines: Sequence[str]) -> Iterator[tuple[int, int, Command]]:
+    """Yield each command with its line and the first one behind it: a backslash continues a command."""
+    for number, line in enumerate(lines):
+        command, end = command_in(line), number + 1
+        while command is not None and line.endswith("\\") and end < min(len(lines), number + _MOST_CONTINUED):
+            line, end = line[:-1] + lines[end].strip(), end + 1  # noqa: PLW2901 - as it was typed
+            command = command_in(line)
+        if command is not None:
+            yield number, end, command
+
+
+def command_in(line: str) -> Command | None:
+    """Return the command of kubectl that a line has; None without one."""
     found = _TYPED.fullmatch(line) or _ALIAS.fullmatch(line)
     if found is None and "`" in line and "  " not in line.strip():
         found = _INLINE.search(line)
@@ -209,6 +229,7 @@ def command_of(args: str) -> Command:
         names[0] if len(names) == 1 and _NAME.fullmatch(names[0]) else "",
         namespace if _NAME.fullmatch(namespace) else "",
         _columns(values.get("o", "")),
+        _template(args, values.get("o", "")),
     )
 
 
@@ -217,6 +238,20 @@ def _columns(output: str) -> tuple[tuple[str, str], ...]:
         return ()
     pairs = (each.partition(":") for each in output.removeprefix(_COLUMNS).split(",")[:64])
     return tuple((head.strip(), path.strip().lstrip(".")) for head, _, path in pairs if path)
+
+
+def _template(args: str, output: str) -> str:
+    if found := _GO.fullmatch(output):
+        return _TRIMMED.sub(r"{\1}", found[1]).replace("{range .items}", "{range .items[*]}")
+    found = _TEMPLATE.fullmatch(output)
+    of_jq = None if found else _OF_JQ.search(args)
+    return found[1] if found else f"{{{of_jq[1]}}}" if of_jq else ""
+
+
+def is_about_a_part(line: str) -> bool:
+    """Tell whether a line is a command that prints a part of one object, such as its conditions."""
+    command = command_in(line) if "jsonpath" in line or "jq" in line else None
+    return command is not None and bool(command.name) and command.template.startswith(("{.status", "{.spec"))
 
 
 def spans_left(lines: Sequence[str], spans: Sequence[tuple[int, int]]) -> list[str]:

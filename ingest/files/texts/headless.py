@@ -44,14 +44,14 @@ _LOW: Final = (
 _IN_PROSE: Final = re.compile(_LOW)
 IS_IN_PROSE: Final = re.compile(_LOW.encode())
 """Matches a kubelet's whole message with its amounts, which people write into their sentences."""
-_OF_STATUS: Final = frozenset({RANKS_OF_POD["Status"], RANKS_OF_POD["Reason"]})
+_OF_STATUS: Final = frozenset(RANKS_OF_POD[each] for each in ("Status", "Reason", "Message"))
 
 
 def without_head(fragment: Fragment, printed: Printed) -> list[dict[str, Any]]:
     """Return the objects of a fragment without the head of any: of the one node or pod that its command describes, or
     pods of which only a status is left. Empty if a line looks like a head.
     """
-    verb, resource, name, namespace, _ = fragment.command
+    verb, resource, name, namespace, *_ = fragment.command
     lines = fragment.lines
     if any(map(NAME.fullmatch, lines)):
         return []
@@ -105,9 +105,9 @@ def _with_containers(lines: list[str]) -> list[str]:
 def _states_only(lines: list[str], printed: Printed) -> Iterator[dict[str, Any]]:
     """Yield the pod of which only how a container ended is left."""
     whole = _with_containers(lines)
-    if whole is lines or not any(_KILLED.fullmatch(each) for each in lines):
+    if "Containers:" not in whole or not any(map(_KILLED.fullmatch, lines)):
         return  # nothing else shows by itself what ended a container
-    head = [f"Name:  {UNKNOWN_NAME}", f"Namespace:  {UNKNOWN_NAME}", "Node:  "]
+    head = [f"Name:  {UNKNOWN_NAME}", f"Namespace:  {UNKNOWN_NAME}", f"Node:  {UNKNOWN_NAME}"]
     for each in pod_of(ordered([*head, *whole[whole.index("Containers:") :]]), printed):
         if each["kind"] == "Pod":
             said = [str(each["status"]["containerStatuses"])]
@@ -142,6 +142,7 @@ def _fragments(lines: list[str]) -> Iterator[list[str]]:
 
 def _of_status(lines: list[str], printed: Printed) -> list[dict[str, Any]]:
     """Return the pod that the kubelet evicted or rejected, and its Events if the text still has its name."""
+    lines = lines if "Reason" in map(field_name, lines) else _with_status(lines)
     named = [field_name(each) for each in lines]
     if not {"Reason", "Message"} <= set(named):
         return []

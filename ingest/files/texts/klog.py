@@ -22,12 +22,13 @@ _LONGEST: Final = 16 * 1024
 _VALUES: Final = 64
 _NOT_A_LINE: Final = (TypeError, ValueError, OverflowError, RecursionError, msgspec.DecodeError)
 _JOURNAL: Final = re.compile(
-    r"(?:<\d{1,3}>)?(?:(?P<iso>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d{1,6})?(?:Z|[+-]\d\d:?\d\d))"
+    r"(?:<\d{1,3}>)?(?:(?P<iso>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d{1,6})?(?:Z|[+-]\d\d:?\d\d)?)"
     r"|\w{3} (?P<full>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,6})?) (?P<zone>[A-Z+\-\d]{1,6})"
     r"|(?P<unix>\d{9,10}\.\d{1,6})|\[ *\d{1,12}\.\d{1,6}\]"
     r"|(?:(?P<node>[a-z0-9][a-z0-9.-]{0,252}) )?"
     r"(?:\d{1,2}月|[^\s\d]{1,12}) {1,2}\d{1,2} \d\d:\d\d:\d\d(?:\.\d{1,6})?)"
     r" (?P<host>[A-Za-z0-9][\w.-]{0,252}) (?P<program>[\w./@-]{1,64})(?:\[\d{1,10}\])?: "
+    r"(?:(?:info|notice|warning|err) (?=[IWEF]\d{4} ))?"
 )
 """The forms of journalctl, with months of any language; `oc adm node-logs` begins each line with the node."""
 _SYSLOG: Final = re.compile(
@@ -157,7 +158,8 @@ def _values(body: str) -> Iterator[tuple[str, str]]:
 
 def _absolute(named: dict[str, str | None]) -> datetime | None:
     if iso := named.get("iso"):
-        return datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", iso.replace(",", "."))).astimezone(UTC)
+        at = datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", iso.replace(",", ".")))
+        return at.astimezone(UTC) if at.tzinfo else None
     if unix := named.get("unix"):
         return datetime.fromtimestamp(float(unix), UTC)
     if (full := named.get("full")) and named["zone"] in {"UTC", "GMT"}:

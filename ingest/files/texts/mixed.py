@@ -1,14 +1,16 @@
 """Finds JSON or YAML objects between other text: in the fences of a ticket, or below commands of a terminal."""
 
+import json
 import re
 from collections.abc import Callable, Iterator
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from ingest.files.texts.fragments import is_typed
+from ingest.files.texts.fragments import is_about_a_part, is_typed
+from ingest.model.objects.base import UNKNOWN_NAME
 
 LIMIT_BYTES: Final = 4 << 20
 """The largest file that is looked through for several forms; a larger one was written by a program."""
-_MAY_BE: Final = re.compile(rb"^[ \t]*(?:```|~~~)|\bkubectl |\boc ", re.MULTILINE)
+_MAY_BE: Final = re.compile(rb"^[ \t]*(?:```|~~~)|\bkubectl |\boc |_manager_state\b", re.MULTILINE)
 _FENCE: Final = re.compile(r"[ \t]*(?:```|~~~)[^`]*")
 _BEGINS: Final = re.compile(rb"^(?:\{\s*$|(?:apiVersion|kind): \S)", re.MULTILINE)
 _YAML_BEGINS: Final = re.compile(r"(?:apiVersion: \S{1,100}|kind: [A-Z]\w{1,100})\s*")
@@ -22,12 +24,26 @@ _OBJECT: Final = re.compile(
     r"(?:\{\s*\"|\[\s*\{|(?:---|#[^\n]*|Warning:[^\n]*|\s)*(?:- )?(?:apiVersion|kind|items|metadata):)"
 )
 
+_CHECKPOINT: Final = re.compile(r'\{\s*"policyName": ?"(?:none|static|None|Static|BestEffort)"')
+"""Begins a checkpoint of a kubelet."""
+_COMMENT: Final = re.compile(r'^([ \t]*["{}\]][^\n#]{0,500})#[^\n"]*$', re.MULTILINE)
+"""A person's note behind a line of JSON."""
+_ON_NODE: Final = re.compile(
+    r"\bnode/([a-z0-9][a-z0-9.-]{0,252})|\bssh (?:\S{1,64}@)?([a-z0-9][a-z0-9.-]{0,252}) "
+    r"|[\w.-]{1,32}@([a-z0-9][a-z0-9.-]{0,252})(?=[:\s~\]#$])"
+)
+"""A node in a command or in a prompt."""
+_NEAR: Final = 400
+"""Characters before a checkpoint in which its command is."""
+_LONGEST: Final = 1 << 18
+"""Characters of a checkpoint that are read."""
+
 
 class MixedText(NamedTuple):
     objects: list[bytes]
     """Texts of objects, as JSON or YAML."""
     nodes: list[str]
-    """The node in the command above each object; the empty text without one."""
+    """The node in the command or the prompt above each object; the empty text without one."""
     rest: bytes
     """All other text, with as many lines."""
 
@@ -36,6 +52,8 @@ def is_mixed(data: bytes) -> bool:
     """Tell whether text holds objects and something else, in fences or below commands."""
     if len(data) > LIMIT_BYTES or not _MAY_BE.search(data):
         return False
+    if any(map(is_about_a_part, data.decode(errors="replace").splitlines())):
+        return True
     apart = split_mixed(data)
     return bool(apart.objects) and bool(_without_marks(apart.rest))
 
@@ -47,11 +65,13 @@ def has_objects(data: bytes) -> bool:
 
 def split_mixed(data: bytes) -> MixedText:
     """Split text into the objects in it and the rest."""
-    objects, nodes, rest = list[bytes](), list[str](), list[str]()
-    for marks, lines in _chunks(data.decode(errors="replace").replace("\r\n", "\n").split("\n")):
+    text = data.decode(errors="replace").replace("\r\n", "\n")
+    objects, nodes, text = _checkpoints(text)
+    rest = list[str]()
+    for marks, lines in _chunks(text.split("\n")):
         text = "\n".join(lines)
         rest += marks
-        if _OBJECT.match(text.lstrip()):
+        if _OBJECT.match(text.lstrip()) and not any(map(is_about_a_part, marks)):
             objects.append(text.encode())
             asked = next(filter(None, map(_ASKED.search, marks)), None)
             nodes.append(asked[1] if asked else "")
@@ -59,6 +79,36 @@ def split_mixed(data: bytes) -> MixedText:
         else:
             rest += lines
     return MixedText(objects, nodes, "\n".join(rest).encode())
+
+
+def _checkpoints(text: str) -> tuple[list[bytes], list[str], str]:
+    """Return a kubelet's checkpoints that were printed into a text, the node of each, and the text without them."""
+    objects, nodes, pieces, end = list[bytes](), list[str](), list[str](), 0
+    if _CHECKPOINT.search(text):
+        text = _COMMENT.sub(r"\1", text)
+    for found in _CHECKPOINT.finditer(text):
+        start = found.start()
+        if start < end or not (whole := _decoded(text[start : start + _LONGEST])):
+            continue  # within the one before, or cut
+        value, length = whole
+        named = _ON_NODE.findall(text[max(start - _NEAR, end) : start])
+        objects.append(json.dumps(value).encode())
+        nodes.append("".join(named[-1]) if named else UNKNOWN_NAME)
+        pieces += text[end:start], "\n" * text.count("\n", start, start + length)
+        end = start + length
+    return objects, nodes, "".join((*pieces, text[end:]))
+
+
+def _decoded(text: str) -> tuple[Any, int] | None:
+    """Return the value that a text begins with, and its length: people lose the last bracket of it."""
+    block = text.partition("\n\n")[0]
+    for whole, most in ((text, len(text)), (f"{block}}}", len(block))):
+        try:
+            value, length = json.JSONDecoder().raw_decode(whole)
+        except (RecursionError, ValueError):
+            continue
+        return value, min(length, most)
+    return None
 
 
 def _chunks(lines: list[str]) -> Iterator[tuple[list[str], list[str]]]:

@@ -3,14 +3,24 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
+from itertools import chain
 from typing import Any, Final
 
 import msgspec
 
 from ingest.files.documents import FIELDS, Found
 from ingest.files.texts.ages import Printed, zoned
-from ingest.files.texts.columns import columns_of
-from ingest.files.texts.described import IS_DESCRIBED, IS_STATUS, described, newest_in, outdented, with_second_fields
+from ingest.files.texts.columns import columns_of, row_without_head
+from ingest.files.texts.described import (
+    IS_DESCRIBED,
+    IS_LEASED,
+    IS_STATUS,
+    described,
+    named_by_lease,
+    newest_in,
+    outdented,
+    with_second_fields,
+)
 from ingest.files.texts.event_rows import HAS_ROWS, alone
 from ingest.files.texts.exported import IS_EXPORTED, exported
 from ingest.files.texts.fragments import Fragment, fragments, spans_left, tidied, unstarred
@@ -19,7 +29,9 @@ from ingest.files.texts.tables import IS_TABLE, tabled
 from ingest.files.texts.yaml_statuses import IS_YAML_STATUS, yaml_statuses
 from ingest.model.observation import EARLIEST, LATEST
 
-_FORMS: Final = (IS_DESCRIBED, IS_TABLE, HAS_ROWS, IS_STATUS, IS_STATE, IS_EXPORTED, IS_YAML_STATUS, IS_IN_PROSE)
+_FORMS: Final = (
+    *(IS_DESCRIBED, IS_LEASED, IS_TABLE, HAS_ROWS, IS_STATUS, IS_STATE, IS_EXPORTED, IS_YAML_STATUS, IS_IN_PROSE),
+)
 _NARROWEST: Final = 70
 """Characters of a terminal's line, at least."""
 _BROKEN: Final = 3
@@ -39,10 +51,13 @@ def is_pasted(head: bytes) -> bool:
 
 
 def _may_be_read(fragment: Fragment) -> bool:
-    """Tell whether a fragment can be read: its command describes a named node or pod, or a line is a table's head."""
+    """Tell whether a fragment can be read: by its command, or as a line is a table's head or a row."""
     command = fragment.command
     is_described = command.verb == "describe" and bool(command.name) and command.resource in {"nodes", "pods"}
-    return is_described or any(columns_of(line, command)[0] for line in fragment.lines)
+    is_named = bool(command.resource and (command.template or command.columns))
+    if is_described or is_named:
+        return True
+    return any(columns_of(each, command)[0] or row_without_head(each, command)[0] for each in fragment.lines)
 
 
 def pasted_parts(data: bytes, at: datetime | None, modified_at: datetime) -> Iterator[Found]:
@@ -60,7 +75,7 @@ def pasted_parts(data: bytes, at: datetime | None, modified_at: datetime) -> Ite
         if newest
         else Printed(modified_at, "latest")
     )
-    lines = with_second_fields(outdented(text.splitlines()))
+    lines = with_second_fields(named_by_lease(outdented(text.splitlines())))
     found = list(_objects(lines, printed))
     if at is None and (own := _newest_own(found)) is not None and own > (newest or EARLIEST):
         newest, printed = own, Printed(own, "earliest", modified_at)
@@ -113,13 +128,16 @@ def _in_forms(lines: list[str], printed: Printed) -> Iterator[dict[str, Any]]:
 
 def _newest_own(found: Iterable[Mapping[str, Any]]) -> datetime | None:
     """Return the newest time that objects have themselves, as Events in custom columns do; an age is not a time."""
-    times = (
-        each.get("lastTimestamp") if each["kind"] == "Event" else each.get("status", {}).get("startTime")
-        for each in found
-        if not {"earliest", "latest"} & each.keys()
-    )
+    times = chain.from_iterable(map(_own_times, found))
     dated = (zoned(datetime.fromisoformat(each)) for each in times if each)
     return max((each for each in dated if EARLIEST <= each < LATEST), default=None)
+
+
+def _own_times(each: Mapping[str, Any]) -> Iterator[str | None]:
+    status = each.get("status", {})
+    if not {"earliest", "latest"} & each.keys():
+        yield each.get("lastTimestamp") if each["kind"] == "Event" else status.get("startTime")
+    yield from (condition.get("lastHeartbeatTime") for condition in status.get("conditions", ()))
 
 
 def _printed_after(found: Iterable[Mapping[str, Any]], at: datetime) -> datetime:

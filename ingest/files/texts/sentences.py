@@ -120,6 +120,11 @@ _SENTENCES: Final = (
         "Pod evicted successfully",
     ),
     _sentence(
+        "Node became not ready: ",
+        r"Node became not ready: \{Type:Ready .{0,400}?Message:(?P<err>.*?)\}?",
+        "Node became not ready",
+    ),
+    _sentence(
         "Recording Node",
         r"Recording (?P<event>Node[A-Za-z]{1,40}) event message for node [a-z0-9][a-z0-9.-]{0,252}",
         "Recording event message for node",

@@ -57,9 +57,21 @@ _NODE_ROW: Final = (
 _EVENT_ROW: Final = (
     rf"(?:(?P<NAMESPACE>[a-z0-9][a-z0-9-]{{0,62}}) +)?(?P<LAST_SEEN>{AGE}(?: \(x\d{{1,9}} over {AGE}\))?) +"
     r"(?P<TYPE>Normal|Warning) +"
-    r"(?P<REASON>[A-Z]\w{1,252}) +(?P<OBJECT>[A-Za-z]+/\S{1,253}) +(?P<MESSAGE>(?!\d+ *$)\S.*)"
+    r"(?P<REASON>[A-Z]\w{1,252}) +(?P<OBJECT>[A-Za-z]+/\S{1,253}) +"
 )
-_ROWS: Final = {"pods": re.compile(_POD_ROW), "events": re.compile(_EVENT_ROW), "nodes": re.compile(_NODE_ROW)}
+_WIDE_ROW: Final = (
+    _EVENT_ROW
+    + r"(?:spec\.\w+\{[^}\s]{1,252}\} +)?(?P<SOURCE>[a-z][\w.-]{0,252}(?:, [a-z0-9][a-z0-9.-]{0,252})?) {2,}"
+    + r"(?P<MESSAGE>\S.*?) {2,}"
+    + rf"(?P<FIRST_SEEN>{AGE}) +(?P<COUNT>\d{{1,9}}) +\S+\.[0-9a-f]{{14,16}}"
+)
+"""The form of `-o wide`, whose source is not a part of the message."""
+_ROWS: Final = (
+    ("events", re.compile(_WIDE_ROW)),
+    ("pods", re.compile(_POD_ROW)),
+    ("events", re.compile(_EVENT_ROW + r"(?P<MESSAGE>(?!\d+ *$)\S.*)")),
+    ("nodes", re.compile(_NODE_ROW)),
+)
 """Rows of pods, Events and nodes by their form alone."""
 _OBJECT_NAME: Final = re.compile(
     r"(?:(?P<kind>[A-Za-z][A-Za-z.0-9]{0,62})/)?(?P<name>[a-z0-9](?:[a-z0-9.:-]{0,251}[a-z0-9])?)"
@@ -131,7 +143,7 @@ def _tables(lines: Iterable[str]) -> Iterator[tuple[str, list[Row]]]:
 
 def _row_without_head(line: str) -> tuple[str, Row | None]:
     """Return the kind and cells of a row whose head is gone; neither for other text."""
-    for kind, form in _ROWS.items():
+    for kind, form in _ROWS:
         if (found := form.fullmatch(line.strip())) is not None:
             cells = {name.replace("_", " "): each or "" for name, each in found.groupdict().items()}
             return kind, {name: "" if cell == "<none>" else cell for name, cell in cells.items()}

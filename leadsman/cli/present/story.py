@@ -8,12 +8,14 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from common.amounts import counted, size
 from common.text import plain
 from leadsman.cli.present.findings import Findings, findings_in
 from leadsman.cli.present.layout import shared_domain
 from leadsman.web.attention.badges import Severity
 from leadsman.web.attention.item import Item
 from leadsman.web.attention.unknown import uncertain
+from leadsman.web.reading.ask import RowDict, ask
 from leadsman.web.reading.evidence import gaps, nothing_found
 from leadsman.web.reading.overview import Overview, read_spans
 from leadsman.web.reading.scope import Span
@@ -70,6 +72,7 @@ ORDER BY ts, node, kind, what LIMIT {lines:UInt32}
 SETTINGS query_plan_merge_expressions = 0, query_plan_lift_up_union = 0, optimize_use_projections = 0
 """
 """Each row has how many there are in all, and how many are something wrong."""
+_OF_NUMA: Final = ("numa_fleet", "numa_skew")
 NEXT: Final = (
     ("story", "this list, for all nodes or one"),
     ("prediction_accuracy", "how accurate the forecasts were"),
@@ -143,6 +146,8 @@ def _print_cluster(
     wrong, total = rows[0][-2:] if rows else (0, 0)
     is_said = not found.wrong and not wrong and _nothing(found, console)
     _timeline([row[:4] for row in rows], console)
+    if found.view.evidence.numa_in_range and not found.view.evidence.sampled_nodes:
+        _numa_nodes([row for name in _OF_NUMA for row in ask(database, name, found.view.scope, node="")], console)
     if total > lines:
         more = "leadsman look -o wide" if command is None else f"{command} query story"
         console.print(f"  ... and {total - lines} more: {more}")
@@ -199,6 +204,33 @@ def _timeline(rows: Sequence[Sequence[Any]], console: Console) -> None:
     console.print(Padding(table, (0, 0, 0, 2)))
     if domain:
         console.print(f"  All node names end in {plain(domain)}.")
+
+
+def _numa_nodes(rows: Sequence[RowDict], console: Console) -> None:
+    """Print what is free on each NUMA node, as pasted text about them alone has nothing else."""
+    table = _table(3)
+    by_numa_node = {row["node"] for row in rows if "numa_node" in row} | {""}
+    rows = [row for row in rows if "numa_node" in row or row["node"] not in by_numa_node]
+    for row in rows[:LINES]:
+        number = row.get("numa_node", -1)
+        table.add_row(plain(row["node"]), f"NUMA node {number}" if number >= 0 else "all NUMA nodes", _room(row))
+    if rows:
+        console.print(Text("NUMA nodes", style="bold"))
+        console.print(Padding(table, (0, 0, 0, 2)))
+    if len(rows) > LINES:
+        console.print(f"  ... and {len(rows) - LINES} more.")
+
+
+def _room(row: RowDict) -> str:
+    cpus, free = row.get("cpus", row.get("allocatable_cpus")), row.get("free", row.get("free_cpus"))
+    memory, available = row.get("memory_allocatable"), row.get("memory_available")
+    held = {"exclusive": row.get("exclusive", row.get("exclusive_cpus")), "reserved": row.get("reserved")}
+    parts = [f"{free} of {counted(cpus, 'CPU')} free"] if cpus is not None and free is not None else []
+    parts += [f"{count} {name}" for name, count in held.items() if count]
+    parts += (
+        [f"{size(available)} of {size(memory)} memory free"] if memory is not None and available is not None else []
+    )
+    return ", ".join(parts) or "nothing is known"
 
 
 def _table(columns: int) -> Table:

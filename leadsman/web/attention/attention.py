@@ -206,13 +206,17 @@ def _warnings(view: Overview) -> Iterator[Item]:
 def _of_events(row: RowDict) -> Item:
     reason = row["reason"]
     what = f"{_WARNINGS[reason]} ({reason})" if reason in _WARNINGS else reason
+    placed = row.get("placed", 0)
+    if placed and placed == row["objects"]:
+        what = f"Pods were placed late ({reason})"
+    later = f" {counted(placed, 'pod was', 'pods were')} placed later." if placed else ""
     objects, last = counted(row["objects"], "object"), _last_object(row)
     where = last if row["objects"] == 1 else f"{objects}. The last, {last}"
     most = f" One Event counts {row['most']:,} in all." if row["most"] > row["times"] else ""
     kind = kinds.KERNEL_KILLS if reason in _KERNEL else kinds.WARNING_EVENTS
     return kind.item(
         f"{what}, {'at least ' * bool(row['lower_bound'])}{counted(row['times'], 'time')}",
-        f"{where}: {sentence(plain(row['last_message'], MOST_TEXT))}{most}",
+        f"{where}: {sentence(plain(row['last_message'], MOST_TEXT))}{most}{later}",
         row["nodes"],
         now=False,
         since=row["first_at"],

@@ -28,6 +28,7 @@ def uncertain(view: Overview) -> Iterator[tuple[str, tuple[str, ...]]]:
             f"{withheld} withheld in whole or part (redact: strict): causes that only these texts name stay unknown.",
             (),
         )
+    yield from _undated(*unknown.undated_lines)
     if evictions := unknown.without_rank:
         have = counted(evictions, "eviction has", "evictions have")
         yield f"{have} no predicted rank: there was no sample, or not every pod was known.", ()
@@ -44,6 +45,16 @@ def uncertain(view: Overview) -> Iterator[tuple[str, tuple[str, ...]]]:
             since = f"{row['resource']}, since {timestamp(row['first_at'])} UTC"
             last = f"The last: {plainly(row['last_error'])}"
             yield f"Verdicts are partial: {left_out} did not fit into a log's state ({since}). {last}", ()
+
+
+def _undated(without_year: int, without_zone: int) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield how many lines lack a year that anything shows, and how many lack a zone: klog writes neither."""
+    if without_year:
+        lines = counted(without_year, "line of a log is", "lines of logs are")
+        yield f"{lines} of an unknown year, because klog writes none: the latest possible is assumed.", ()
+    if without_zone:
+        lines = counted(without_zone, "line of a log is", "lines of logs are")
+        yield f"{lines} of an unknown zone, and perhaps of another year: only what lies beside shows the year.", ()
 
 
 def _unseen(view: Overview) -> Iterator[tuple[str, tuple[str, ...]]]:

@@ -109,6 +109,8 @@ class Unknown(NamedTuple):
     dead_letters: tuple[RowDict, ...]
     withheld: int = 0
     """Texts of the range of which a part was withheld (`redact: strict`)."""
+    undated_lines: tuple[int, int] = (0, 0)
+    """Lines of kubelets' logs in the range without a known year, and those whose zone alone is unknown."""
 
 
 class Overview(NamedTuple):
@@ -326,4 +328,5 @@ def _unknown(db: Database, scope: Scope, nodes: Iterable[NodeLine], node: str) -
         errors,
         tuple(read_dead_letters(db, scope.cluster)),
         counted["withheld"],
+        counted["undated_lines"],
     )

@@ -1,5 +1,5 @@
 -- Times of Events are whole seconds; an older pod can have had its name, which of a text is its uid.
--- column bound_at: When the Event Scheduled came, after the pod was last seen to wait
+-- column bound_at: When the Event Scheduled came; of a name, after its pod was last seen to wait
 CREATE OR REPLACE VIEW bound_by_event AS
 SELECT cluster, uid, maxIf(ts, is_bound) AS bound_at
 FROM (
@@ -19,5 +19,5 @@ FROM (
     SETTINGS final = 0
 )
 GROUP BY cluster, uid
-HAVING bound_at > toDateTime64(0, 6, 'UTC') AND bound_at >= maxIf(ts, NOT is_bound)
+HAVING bound_at > toDateTime64(0, 6, 'UTC') AND (position(uid, '/') = 0 OR bound_at >= maxIf(ts, NOT is_bound))
 COMMENT 'Pods without a node that their scheduler bound, as only its Event shows: such a pod waits no more'

@@ -146,10 +146,10 @@ FROM
     -- Of kubelets' logs, what no Event tells
     SELECT
         l.cluster AS cluster, l.ts AS ts, l.node AS node,
-        if(l.said = 'kubelet_start', 'kubelet', 'pressure') AS kind, l.what AS what,
-        multiIf(l.said = 'kubelet_start', 'The kubelet started', l.said = 'reclaimed', 'reclaimed', 'none evicted') AS about,
+        multiIf(l.said = 'kubelet_start', 'kubelet', l.said = 'not_ready', 'node', 'pressure') AS kind, l.what AS what,
+        multiIf(l.said = 'kubelet_start', 'The kubelet started', l.said = 'reclaimed', 'reclaimed', l.said = 'not_ready', 'not Ready', 'none evicted') AS about,
         {of_no_pod}
-    FROM (SELECT cluster, ts, node, said, what FROM kubelet_log FINAL WHERE said IN ('kubelet_start', 'reclaimed', 'none_evicted')) AS l
+    FROM (SELECT cluster, ts, node, said, what FROM kubelet_log FINAL WHERE said IN ('kubelet_start', 'not_ready', 'reclaimed', 'none_evicted')) AS l
     LEFT JOIN
     (
         SELECT cluster, node, groupUniqArray(ts) AS starts

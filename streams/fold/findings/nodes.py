@@ -286,6 +286,7 @@ class KubeletLogLine(NamedTuple):
             amount=amount,
             pod=pod,
             pods=", ".join(self.pods[:3]),
+            why=self.message and f": {self.message}",
         )
         return words and f"The kubelet's log: {words}{'' if self.time_known else ' The exact time is unknown.'}"
 
@@ -300,5 +301,6 @@ _LOG_LINES: Final = {
     "not_cleaned_up": "an evicted pod was not gone 30 s later.",
     "image_gc": "image GC began, to free {amount}.",
     "image_removed": "an image of {amount} was removed.",
+    "not_ready": "the node is not Ready{why}.",
     "not_allocated": "it could not allocate what a container requests.",
 }

@@ -9,6 +9,7 @@ FROM (
     UNION ALL SELECT cluster, min(ts) AS first, max(updated_at) AS last FROM evictions GROUP BY cluster
     UNION ALL SELECT cluster, min(ts) AS first, max(updated_at) AS last FROM pod_ends GROUP BY cluster
     UNION ALL SELECT cluster, min(ts) AS first, max(ts) AS last FROM numa_allocations GROUP BY cluster
+    UNION ALL SELECT cluster, min(ts) AS first, max(ts) AS last FROM numa_skew WHERE source = 'cpu_manager_state' GROUP BY cluster
     UNION ALL SELECT cluster, min(ts) AS first, max(ts) AS last FROM scheduling_failures GROUP BY cluster
     UNION ALL SELECT cluster, min(ts) AS first, max(ts) AS last FROM source_errors GROUP BY cluster
 )

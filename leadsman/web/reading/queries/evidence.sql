@@ -63,7 +63,7 @@ SELECT
         -- Of nodes whose last row has a source of exclusive CPUs, or a kubelet that gives none; and of all
         SELECT (nullIf(maxIf(at, is_known), toDateTime64(0, 6, 'UTC')), nullIf(max(at), toDateTime64(0, 6, 'UTC')))
         FROM (
-            SELECT max(ts) AS at, argMax(fidelity != 'none' OR cpu_manager_policy = 'none', ts) AS is_known
+            SELECT max(ts) AS at, argMax(fidelity != 'none' OR cpu_manager_policy = 'none' OR source = 'cpu_manager_state', ts) AS is_known
             FROM numa_skew
             WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)} AND scope = 'node'
             GROUP BY node

@@ -19,4 +19,9 @@ SELECT
         SELECT uniqExact(node)
         FROM numa_allocations
         WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)} AND fidelity != 'none'
-    ) AS nodes_with_numa
+    ) AS nodes_with_numa,
+    (
+        SELECT (countIf(earliest IS NULL), countIf(earliest IS NOT NULL))
+        FROM kubelet_log FINAL
+        WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)} AND NOT time_known
+    ) AS undated_lines

@@ -3,7 +3,7 @@ CREATE TABLE IF NOT EXISTS kubelet_log
     cluster LowCardinality(String) COMMENT 'Name of the cluster',
     ts DateTime64(6, 'UTC') COMMENT 'When the kubelet wrote the line' CODEC(Delta, ZSTD(1)),
     node LowCardinality(String) COMMENT 'Name of the node',
-    said LowCardinality(String) COMMENT 'kubelet_start, threshold_met, in_grace, reclaimed, must_evict, ranked, evicted, spared, none_evicted, not_cleaned_up, image_gc, image_removed, image_gc_failed, refused, not_allocated, preempted, node_status or event',
+    said LowCardinality(String) COMMENT 'kubelet_start, threshold_met, in_grace, reclaimed, must_evict, ranked, evicted, spared, none_evicted, not_cleaned_up, image_gc, image_removed, image_gc_failed, refused, not_allocated, preempted, node_status, not_ready or event',
     resource LowCardinality(String) COMMENT 'Resource that it is about; empty if it names none',
     namespace LowCardinality(String) COMMENT 'Namespace of the pod',
     pod String COMMENT 'Name of the pod; empty if it is about none or several',

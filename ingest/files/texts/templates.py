@@ -1,0 +1,191 @@
+"""Reads what `kubectl get -o jsonpath` prints, by the expression in the command above it (rules: pasted-text).
+
+A value ends where the text behind its path begins, so each letter is looked at once. An ambiguous row is left out.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from ingest.model.observation import if_decodable
+
+_PART: Final = re.compile(
+    r"\{(?:range +(?P<range>[^{}\s]{1,300})|(?P<end>end)|\"(?P<text>(?:[^\"\\]|\\.){0,300})\""
+    r"|'(?P<quoted>[^']{0,300})'|(?P<path>[@$]?\.[^{}]{1,300}))\s*\}|(?P<plain>[^{}]{1,300})"
+)
+_SELECTED: Final = re.compile(
+    r"\[(?:\*?|(?P<number>\d{1,3})|\?\(@\.(?P<key>\w{1,64}) ?== ?[\\\"']*(?P<value>[\w./-]{1,64})[\\\"']*\))\]"
+)
+_QUOTED_NAME: Final = re.compile(r"\[['\"]([^'\"]{1,253})['\"]\]")
+_DOT: Final = re.compile(r"(?<!\\)\.")
+_WORD: Final = re.compile(r"[^\s,]+")
+_MOST: Final = 128
+"""Parts of an expression, and items of a list."""
+_LONGEST: Final = 4_000
+_LARGEST: Final = 1 << 18
+"""Characters of a value within a row, and of one that is all that was printed."""
+_OF_WORDS: Final = ("message", "taints")
+"""Ends of paths whose values have spaces."""
+_JSON: Final = msgspec.json.Decoder()
+
+
+class Part(NamedTuple):
+    """A path, or the text between two, or what is repeated for each item of the list at a path."""
+
+    path: str
+    text: str = ""
+    parts: Sequence["Part"] = ()
+
+
+def parts_of(expression: str) -> list[Part]:
+    """Return the parts of an expression; none of one that is not whole."""
+    lists, paths = [list[Part]()], list[str]()
+    for found in list(_PART.finditer(expression))[:_MOST]:
+        text = next((each for each in found.group("text", "quoted", "plain") if each is not None), None)
+        if found["range"]:
+            lists.append([])
+            paths.append(found["range"].lstrip("@$."))
+        elif found["end"] and paths:
+            inner = lists.pop()
+            lists[-1].append(Part(paths.pop(), "", inner))
+        elif text is not None:
+            lists[-1].append(Part("", text.replace("\\n", "\n").replace("\\t", "\t")))
+        elif found["path"]:
+            lists[-1].append(Part(found["path"].lstrip("@$.")))
+    return [] if paths else lists[0]
+
+
+def part_of(expression: str, lines: Sequence[str]) -> dict[str, Any] | None:
+    """Return the fields of the object of which one path was printed, as JSON or as text; None of several paths."""
+    parts = [each for each in parts_of(expression) if each.path or each.text.strip()]
+    text = "\n".join(lines).strip()
+    if len(parts) != 1 or parts[0].parts or not parts[0].path or not text:
+        return None
+    fields: dict[str, Any] = {}
+    try:
+        put(fields, parts[0].path, json.JSONDecoder().raw_decode(text[:_LARGEST])[0])
+    except (RecursionError, ValueError):
+        put(fields, parts[0].path, text.partition("\n")[0])
+    return fields
+
+
+def rows_of(expression: str, lines: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Yield the fields of each object that was printed: of the items of a List, or of the only object.
+
+    A row with a name alone counts beside a fuller one: another text can be a name too.
+    """
+    parts = parts_of(expression)
+    if len(parts) == 1 and parts[0].path.startswith("items["):
+        parts = list(parts[0].parts)
+    if len([each for each in parts if each.path]) <= 1 or any(each.path.startswith("items[") for each in parts):
+        return  # any text would be a value, or a list of all values
+    text, at = "\n".join(map(str.rstrip, lines)), 0
+    rows = list[dict[str, Any]]()
+    while at < len(text):
+        found = _scanned(parts, text, at)
+        if found is not None and found[1] > at:
+            pairs, at = found
+            rows.append({})
+            for path, value in pairs:
+                put(rows[-1], path, value)
+        else:
+            at = text.find("\n", at) + 1 or len(text)
+        if found is None or at >= len(text):
+            yield from rows if any(each.keys() - {"metadata"} for each in rows) else ()
+            rows.clear()
+
+
+def _scanned(parts: Sequence[Part], text: str, at: int) -> tuple[list[tuple[str, str]], int] | None:
+    """Return paths with their values, and where they end; None if the text has another form."""
+    pairs = list[tuple[str, str]]()
+    for part, behind in zip(parts, (*parts[1:], Part("", "\n")), strict=True):
+        if part.parts:
+            base = part.path.removesuffix("[*]")
+            for number in range(_MOST):
+                if (inner := _scanned(part.parts, text, at)) is None or inner[1] == at:
+                    break
+                pairs += [(f"{base}[{number}].{path}", value) for path, value in inner[0]]
+                at = inner[1]
+            continue
+        line = text.find("\n", at, at + _LONGEST)
+        end = line + 1 if line >= 0 else at + _LONGEST
+        near = _form(part.text, "").match(text, at, end) if part.text else None
+        if part.path and behind.text:
+            near = _form(behind.text, part.path).search(text, at, end)
+        if near is None or not (part.text or _may_be(part.path, text[at : near.start()].strip())):
+            return None
+        if part.path and (value := text[at : near.start()].strip().replace("<no value>", "")):
+            pairs.append((part.path, value))
+        at = near.end() if part.text else near.start()
+    return pairs, at
+
+
+def _may_be(path: str, value: str) -> bool:
+    if value == "<no value>":  # of a Go template
+        return True
+    if path.endswith(("ame", "type")):
+        return re.fullmatch(r"[\w./-]*", value) is not None
+    return not re.search(r"\s", value) or path.endswith(_OF_WORDS) or "*" in path or value[0] in "[{"
+
+
+@lru_cache(256)
+def _form(literal: str, path: str) -> re.Pattern[str]:
+    """Return a pattern of text between two paths: a page may have made another blank of a tab.
+
+    Behind the last value of a line there is no blank.
+    """
+    blank = r"(?<![ \t])(?:\t| {2,})" if path.endswith(_OF_WORDS) and "\t" in literal else r"(?<![ \t])[ \t]+"
+    if literal.isspace() and "\n" not in literal:
+        return re.compile(rf"{blank}|(?=\n)|\Z")
+    pieces = re.split(r"(\s+)", literal)
+    return re.compile("".join(_piece(each, blank) for each in pieces if each))
+
+
+def _piece(text: str, blank: str) -> str:
+    if "\n" in text:
+        return r"(?:\n|\Z)"
+    return blank if text.isspace() else re.escape(text)
+
+
+def put(fields: dict[str, Any], path: str, value: Any) -> None:
+    """Put a value at a path: into the items of a list that a filter or a number selects, else a word into each."""
+    path = _QUOTED_NAME.sub(lambda found: "." + found[1].replace(".", "\\."), path)
+    if isinstance(value, str) and value.startswith(("{", "[{")):
+        value = if_decodable(_JSON.decode, value.encode()) or value
+    selected = _SELECTED.search(path)
+    names = [each.replace("\\", "") for each in _DOT.split(path[: selected.start()] if selected else path) if each]
+    within: Any = fields
+    for name in names[:-1]:
+        within = within.setdefault(name, {}) if isinstance(within, dict) else None
+    if not names or not isinstance(within, dict):
+        return
+    if selected is None:
+        within.setdefault(names[-1], value)
+        return
+    items, rest = within.setdefault(names[-1], []), path[selected.end() :].lstrip(".")
+    if isinstance(items, list) and isinstance(value, dict) and not rest:
+        items.append(value)
+    elif isinstance(items, list) and rest:
+        for item, each in _chosen(items, selected, rest, value):
+            put(item, rest, each)
+
+
+def _chosen(
+    items: list[dict[str, Any]], selected: re.Match[str], rest: str, value: Any
+) -> Iterator[tuple[dict[str, Any], Any]]:
+    """Yield the items of a list that are selected, which are made if there are none, with the value of each."""
+    if key := selected["key"]:
+        if not any(each.get(key) == selected["value"] for each in items):
+            items.append({key: selected["value"]})
+        yield from ((each, value) for each in items if each.get(key) == selected["value"])
+        return
+    is_one = selected["number"] or rest.endswith(_OF_WORDS) or not isinstance(value, str)
+    values = {int(selected["number"] or 0): value} if is_one else dict(enumerate(_WORD.findall(value)))
+    for number, each in values.items():
+        if number < _MOST:
+            items += [{} for _ in range(number + 1 - len(items))]
+            yield items[number], each

@@ -1,0 +1,66 @@
+"""Rows and parts that `kubectl get -o jsonpath` prints, by the expression in its command (rules: pasted-text)."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.files.texts.templates import part_of, put, rows_of
+
+NAMES = '{range .items[*]}{.metadata.name}{"\\t"}{.status.phase}{"\\n"}{end}'
+CONDITIONS = "{range .items[*]}{@.metadata.name}:{range @.status.conditions[*]}{@.type}={@.status};{end}{end}"
+
+
+def rows(expression: str, text: str) -> list[dict[str, Any]]:
+    return list(rows_of(expression, text.splitlines()))
+
+
+@pytest.mark.parametrize("blank", ["\t", "  ", " "])
+def test_a_tab_may_have_become_other_blanks(blank: str) -> None:
+    assert rows(NAMES, f"a{blank}Running\n") == [{"metadata": {"name": "a"}, "status": {"phase": "Running"}}]
+
+
+def test_a_name_alone_is_a_row_only_beside_a_fuller_one() -> None:
+    assert [each["metadata"]["name"] for each in rows(NAMES, "a\tRunning\nb\n")] == ["a", "b"]
+    assert rows(NAMES, "hello\n\nThat is all of it.\n") == []
+
+
+def test_items_of_an_inner_list_may_all_be_on_one_line() -> None:
+    """Kubernetes' own documentation has this expression."""
+    found = rows(CONDITIONS, "a:DiskPressure=True;Ready=True;b:Ready=False;")
+    assert [(each["metadata"]["name"], each["status"]["conditions"]) for each in found] == [
+        ("a", [{"type": "DiskPressure", "status": "True"}, {"type": "Ready", "status": "True"}]),
+        ("b", [{"type": "Ready", "status": "False"}]),
+    ]
+
+
+def test_a_list_of_each_field_is_not_rows() -> None:
+    assert rows("{.items[*].metadata.name} {.items[*].status.phase}", "a b Running Running") == []
+    assert rows("{.items[*].metadata.name}", "a b") == []
+
+
+def test_one_path_is_a_part_of_its_object_as_json_or_text() -> None:
+    assert part_of("{.status.allocatable}", ['{"cpu":"4"}', "$ exit"]) == {"status": {"allocatable": {"cpu": "4"}}}
+    assert part_of("{.status.reason}", ["Evicted"]) == {"status": {"reason": "Evicted"}}
+    assert part_of("{.status.reason}{.status.phase}", ["Evicted"]) is None
+
+
+def test_paths_select_items_by_filter_number_or_word() -> None:
+    fields: dict[str, Any] = {}
+    put(fields, 'status.conditions[?(@.type=="Ready")].status', "True")
+    put(fields, "status.containerStatuses[*].restartCount", "0,3")
+    put(fields, "status.containerStatuses[1].name", "b")
+    put(fields, "status.allocatable['nvidia.com/gpu']", "2")
+    assert fields["status"] == {
+        "conditions": [{"type": "Ready", "status": "True"}],
+        "containerStatuses": [{"restartCount": "0"}, {"restartCount": "3", "name": "b"}],
+        "allocatable": {"nvidia.com/gpu": "2"},
+    }
+
+
+@given(st.text("{}[].*@rangeditmsu:;=\"'\\nt \t\n", max_size=80), st.text('ab:;=\t\n {}[]"', max_size=80))
+def test_no_expression_and_no_text_raises(expression: str, text: str) -> None:
+    for each in (*rows(expression, text), *rows(f"{CONDITIONS}{expression}", text)):
+        assert isinstance(each, dict)
+    part_of(expression, [text])
