@@ -15,13 +15,13 @@ NAME: Final = 120
 _SENTENCE: Final = 1000
 """Characters of an explanation that are shown."""
 EVICTION_ADVICE: Final = {
-    "memory": "Pods over their memory request go first; of these, lower priority, then the larger excess",
+    "memory": "Pods over their memory request are evicted first: lowest priority, then largest excess",
     "ephemeral-storage": (
-        "Free space on the node's file system: logs, emptyDir volumes, images, and files outside pods; pods over "
-        "their ephemeral-storage request go first"
+        "Free space on the node's file system: logs, emptyDir volumes, images, and files outside pods. Pods over "
+        "their ephemeral-storage request are evicted first"
     ),
-    "inodes": "Find what creates many small files on the node; pods with the most inodes go first within a priority",
-    "pids": "Find the process that forks; pods of low priority with the most processes go first",
+    "inodes": "Find what creates many small files on the node. Low priority is evicted first, then most inodes",
+    "pids": "Find the process that forks. Low priority is evicted first, then most processes",
 }
 """Advice for a resource that runs out, and which pods the kubelet evicts first."""
 

@@ -149,7 +149,7 @@ def _unwatched(record: HeardRecord, until: datetime) -> SourceError:
         resource=record.resource,
         kind="gap",
         silent_seconds=_seconds(until, record.ts),
-        error=f"gap: nobody watched {record.resource} {between}; a new list reconciled what is there",
+        error=f"gap: {record.resource} were not watched {between}; a new list showed what exists",
     )
 
 

@@ -22,7 +22,7 @@ Outcome: TypeAlias = Literal["refused", "ends", "no_room", "unknown", "in_turn",
 """Fate of a pod, the worst first:
 
 - `refused`: the eviction API does not let it go.
-- `ends`: no controller makes it again.
+- `ends`: no controller recreates it.
 - `no_room`: no other node takes it; its successor stays pending.
 - `unknown`: a fact is missing.
 - `in_turn`: it moves after others of its budget.
@@ -34,7 +34,7 @@ OUTCOMES: Final[tuple[Outcome, ...]] = get_args(Outcome)
 HARMLESS: Final[frozenset[Outcome]] = frozenset({"in_turn", "moves", "leaving", "stays"})
 """Outcomes that cost no pod."""
 _STAYING: Final = {"DaemonSet": "of a DaemonSet", "Node": "a static pod, which only its node runs"}
-_ENDS: Final[tuple[str, Outcome, str]] = ("", "ends", "no controller makes it again: kubectl drain needs --force")
+_ENDS: Final[tuple[str, Outcome, str]] = ("", "ends", "no controller recreates it: kubectl drain needs --force")
 _OF_LEAVE: Final[Mapping[Leave, Outcome]] = {"refused": "refused", "in_turn": "in_turn", "unknown": "unknown"}
 
 

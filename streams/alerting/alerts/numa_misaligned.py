@@ -42,7 +42,7 @@ def step(
             f"{_shown(misaligned)}. Each access crosses to the other NUMA node. "
             "The kubelet admits such pods under the Topology Manager policies none and best-effort; restricted and "
             "single-numa-node refuse them. Recreate a pod when one NUMA node has room for all that it requests. See "
-            "leadsman query numa_pods, and the room: leadsman query numa_largest_room.",
+            "leadsman query numa_pods, and what would fit: leadsman query numa_largest_room.",
         )
     ]
 

@@ -65,7 +65,7 @@ class PressureChange(NamedTuple):
     @property
     def what(self) -> str:
         if self.status:
-            bound = " then or earlier" if self.evidence == "condition" else " about then"
+            bound = " at or before this time" if self.evidence == "condition" else " around this time"
             return f"{self.condition} began{'' if self.time_known else bound}."
         after = "" if self.lasted_seconds is None else f" after {in_words(self.lasted_seconds)}"
         return f"{self.condition} ended{after}{' because the kubelet restarted' if self.kubelet_restart else ''}."

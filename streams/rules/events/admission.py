@@ -98,7 +98,7 @@ _DEVICES: Final[tuple[tuple[re.Pattern[str], str], ...]] = tuple(
         (rf"unknown Device Plugin {_NAME}", "The kubelet knows no device plugin of {0}."),
         (
             r'pod "[^"]*" container "[^"]*" changed request for resource "([^"]*)" from .*',
-            "A container requests another number of {0} than it was given.",
+            "A container requests a different number of {0} than it was given.",
         ),
         (
             (
@@ -253,7 +253,7 @@ def _cpus(cause: str) -> Refusal | None:
     found = _FEWER_CPUS.fullmatch(cause)
     if found is None:
         known = cause.startswith(("[cpumanager]", "failed to allocate cpus", "accounting error, "))
-        words = "The kubelet's CPU manager could not give the CPUs."
+        words = "The kubelet's CPU manager could not allocate the CPUs."
         return Refusal("cpu_manager", CPU, words=words) if known else None
     requested, available = (_number(found[i]) for i in (1, 2))
     if requested is None or available is None:
@@ -286,7 +286,7 @@ def _memory(cause: str) -> Refusal | None:
     if not cause.startswith("[memorymanager]"):
         return None
     found_none = "no NUMA nodes with enough memory" in cause or "failed to find NUMA nodes" in cause
-    how = "found no NUMA nodes that can give the memory" if found_none else "could not give the memory"
+    how = "found no NUMA nodes with enough memory" if found_none else "could not allocate the memory"
     return Refusal("memory_manager", "memory", words=f"The kubelet's memory manager {how}.")
 
 

@@ -22,7 +22,7 @@ MEMORY = {
     "reclaimable_slab_bytes": 80 * MIB,
 }
 """The kernel's own is what is left of 1000: less 100 free, 300 anonymous, 400 of page cache."""
-PAGES = "Beside what is free, memory.available has 200 MiB of inactive file pages"
+PAGES = "Besides free memory, memory.available counts 200 MiB of inactive file pages"
 FREE = (
     "MemAvailable has these pages and 150 MiB of active ones, and 80.0 MiB of slab, less what the kernel holds back."
 )

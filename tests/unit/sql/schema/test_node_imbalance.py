@@ -119,7 +119,8 @@ def test_a_node_whose_pods_are_older_than_the_emptier_nodes_is_fuller(causes: Ca
     """Its 4 pods came at 0, the emptier node an hour later."""
     assert causes(WAS_THERE) == {"a": ("was_there_before", after(60)), "young": ("joined_later", after(60))}
     evidence = [each["evidence"] for each in imbalance[WAS_THERE] if each["node"] == "a"]
-    assert evidence == ["100 % of its pods are older than the first of the emptier nodes, and pods do not move."]
+    older = "100 % of its pods are older than the first of the emptier nodes, and running pods do not move."
+    assert evidence == [older]
 
 
 NO_EMPTIER = [

@@ -61,7 +61,7 @@ def test_what_old_samples_show_does_not_last_for_an_alert_that_rests_on_them(sta
 def test_resizes_that_are_not_done_have_a_card_with_the_kubelets_words() -> None:
     seen = view(node(), resizes=(lasts(state="deferred"), lasts(state="infeasible", pod="db-1")))
     assert [item.title for item in attention(seen)] == ["1 resize deferred", "1 resize infeasible"]
-    assert all("The kubelet's words: No room." in item.text for item in attention(seen))
+    assert all("The kubelet reported: No room." in item.text for item in attention(seen))
 
 
 @pytest.mark.parametrize(
@@ -452,7 +452,7 @@ def test_where_the_api_shows_room_that_the_kubelet_denies_the_kubelet_is_to_be_r
     of_gpus = "device_manager", "nvidia.com/gpu"
     row = rejection("UnexpectedAdmissionError", 4, owner=("Job", "tune-0"), kind=of_gpus)
     (item,) = attention(view(node(), killed=(row,), refused=(said,)))
-    assert "By the API 3 of 8 nvidia.com/gpu are free: the kubelet still counts what is gone." in item.text
+    assert "The API shows 3 of 8 nvidia.com/gpu free: the kubelet still counts pods that are gone." in item.text
     assert said["message"] in item.text
     assert "CPU" not in item.text
     assert str(item.step).startswith("Restart the kubelet of n")
@@ -618,7 +618,7 @@ def test_errors_that_a_kubelet_did_not_expect_are_a_card_for_each_manager() -> N
     ]
     said = [
         refusal(UNEXPECTED, explanation="The kubelet has no healthy nvidia.com/gpu.", **gpus),
-        refusal(UNEXPECTED, explanation="The memory manager could not give the memory.", **memory),
+        refusal(UNEXPECTED, explanation="The memory manager could not allocate the memory.", **memory),
     ]
     of_gpus, of_memory = attention(view(node(), killed=tuple(rows), refused=tuple(said)))
     assert ("nvidia.com/gpu" in of_gpus.text, "memory" in of_gpus.text) == (True, False)
@@ -645,7 +645,7 @@ def test_a_reason_that_says_nothing_by_itself_is_explained_by_the_text_alone() -
     (item,) = attention(view(node(), killed=(rejection("PodFeatureUnsupported", 1),), refused=(said,)))
     assert item.text == (
         "The node lacks a feature that the pod uses. "
-        "The kubelet's words: Pod requires node features that are not available: GuaranteedQoSPodCPUResize."
+        "The kubelet reported: Pod requires node features that are not available: GuaranteedQoSPodCPUResize."
     )
 
 

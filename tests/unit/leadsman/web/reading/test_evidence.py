@@ -524,7 +524,7 @@ def test_verdicts_without_entries_of_a_state_are_partial_for_a_day(database: Dat
         store(database, row(SourceError, ts=at, resource="state pending_pods/pods", **left_out))
     (line,) = [each for each in story(database).splitlines() if "partial" in each]
     since = "(state pending_pods/pods, since 2026-06-30 16:00:00 UTC)"
-    told = f"Verdicts are partial: 70 entries did not fit into a log's state {since}"
+    told = f"Verdicts are partial: 70 entries did not fit into the state of a log {since}"
     assert line.strip() == f"{told}. The last: some are left out"
     found = database.query("SELECT ts, what FROM story WHERE cluster = 'c' AND what LIKE 'Verdicts %'").rows
     assert [(ts, "70 entries" in what) for ts, what in found] == [(T0 - timedelta(hours=20), True)]
