@@ -26,7 +26,7 @@ class SampleKey(NamedTuple):
 
 
 class Batch:
-    """Rows by their type, and samples: `keys` go with `samples` (`node_samples`), and with `texts` and `numbers`
+    """Rows by their type, and samples: `keys` belong to `samples` (`node_samples`), and to `texts` and `numbers`
     (`pod_samples`).
 
     `keys[i].pods` is how many values of every column belong to sample i: one after the other in `texts`, by the
@@ -42,9 +42,9 @@ class Batch:
         self.texts: dict[str, list[str]] = {name: [] for name in _TEXTS}
         self.numbers: list[Packed] = []
         self._fits: dict[tuple[object, ...], int] = {}
-        """Position of the row of a natural key among those of `node_fit`: a list of pods repeats each many times."""
+        """Position of each natural key in `node_fit`, because a list of pods repeats a key often."""
         self.size = 0
-        """Size in memory, counted in rows; a pod of a sample, which is packed numbers, is an eighth of one."""
+        """Size in memory, counted in rows; a pod of a sample is packed, and counts an eighth of a row."""
 
     def add(self, rows: Collection[Row]) -> None:
         for row in rows:

@@ -1,4 +1,4 @@
-"""Findings as figures for Prometheus: the last of each node, by labels of bounded vocabularies."""
+"""Findings as metrics for Prometheus: the last of each node, with bounded label values."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -75,13 +75,13 @@ _Found = dict[Figure, dict[tuple[str, ...], float]]
 
 
 class Figures:
-    """The last rows of each kind. It has one writer."""
+    """Keeps the last rows of each kind. It has one writer."""
 
     def __init__(self) -> None:
         self._rows: dict[type, dict[tuple[str, ...], tuple[Any, float]]] = {kind: {} for kind in _KEYS}
         self._dropped_at = 0.0
         self._sampled: set[str] = set()
-        """Clusters that have had samples: of others, findings come without."""
+        """Clusters that have had samples."""
 
     def take(self, row: object, at: float = 0.0) -> None:
         """Keep a row that arrived `at`; the rows of a deleted node and resolved alerts go.
@@ -102,7 +102,7 @@ class Figures:
                     self._sampled.add(row.cluster)
 
     def drop(self, now: float) -> None:
-        """Forget nodes and alerts of which nothing has arrived: their partition may have gone to another worker."""
+        """Forget nodes and alerts without recent rows: their partition may have moved to another worker."""
         self._dropped_at = now
         silent_at = now - SILENT.total_seconds()
         self._keep(EvictionSignal, lambda _, at: at >= silent_at)

@@ -1,4 +1,4 @@
-"""Explains a node's condition in words, which no table stores: views compute them from their columns.
+"""Explains a node's condition. No table stores these words: views compute them from their columns.
 
 Every function takes values, or columns as `Expression`. A column is null where a ratio or a percentage is not known.
 """
@@ -23,7 +23,7 @@ def stalled(resource: Amount, share: Amount) -> Amount:
 
 
 def imbalance(cause: Amount, share: Amount, requested_ratio: Amount, mean_ratio: Amount) -> Amount:
-    """Explain why far more or less is requested of a node than of the others; `share` is of pods, 0 to 1."""
+    """Explain why pods request far more or less of a node than of others; `share` is of pods, 0 to 1."""
     much = percent(share, 100)
     nowhere = " of its pods can run nowhere else because of their node selector or affinity."
     elsewhere = " of the pods run elsewhere and cannot run here because of their node selector or affinity."
@@ -91,7 +91,7 @@ def memory_difference(
     active_file_bytes: Amount,
     reclaimable_slab_bytes: Amount,
 ) -> Amount:
-    """Account for `memory.available` and for MemAvailable, in bytes; the first is null where it was not sampled."""
+    """Explain `memory.available` and MemAvailable, in bytes; the first is null if it was not sampled."""
     left_out = phrase(" and ", sized(uncounted_bytes), " of kernel memory that does not count as used")
     unknown = "; no statistics of the kubelet within a minute are known"
     return phrase(
@@ -105,7 +105,7 @@ def memory_difference(
 def nearly_full(
     available_bytes: Amount, capacity_bytes: Amount, inodes_free: Amount, inodes: Amount, images_known: Amount
 ) -> Amount:
-    """Warn of a file system of which little is left, and no eviction signal is about it; else empty."""
+    """Warn of a file system that is nearly full and has no eviction signal; otherwise empty."""
 
     def few_inodes(few: Amount) -> Amount:
         return choose(is_low(few, inodes), phrase(grouped(few), " of ", grouped(inodes), " inodes"), "")

@@ -1,4 +1,4 @@
-"""Composes the sentences about several rows, which no table stores: the story calls each with its columns.
+"""Composes the sentences about several rows. No table stores them: the story calls each with its columns.
 
 Every function takes values, or columns as `Expression`. Amounts are in bytes, inodes or processes, lengths of time in
 whole seconds. An empty name or text is left out.
@@ -43,7 +43,7 @@ def ran_low(signal: Amount, resource: Amount, lowest: Amount, capacity: Amount) 
 
 
 def left_of(of_bytes: Amount, left: Amount, capacity: Amount) -> Amount:
-    """Return the remaining amount, as 14.4 GiB of 100 GiB left."""
+    """Return the remaining amount, for example `14.4 GiB of 100 GiB left`."""
     amounts = (choose(of_bytes, sized(each), grouped(each)) for each in (left, capacity))
     return phrase(next(amounts), " of ", next(amounts), " left")
 
@@ -73,7 +73,7 @@ def ended(
 ) -> Amount:
     """Describe pods of a node that ended alike; `pod` names the only one, and `words` are the kubelet's.
 
-    The times of `timed` of the ends are known; of none, there may be bounds.
+    `timed` is the number of ends with a known time; if it is 0, there may be bounds.
     """
     who = choose(pod == "", phrase(grouped(pods), " pods were "), phrase("Pod ", pod, " was "))
     again = choose(times > pods, phrase(" (", grouped(times), " times)"), "")
@@ -156,7 +156,7 @@ def began_often(condition: Amount, times: Amount) -> Amount:
 
 
 def machine(reason: Amount, called_off: Amount, configured: Amount, component: Amount, message: Amount) -> Amount:
-    """Describe a change of a machine, by an Event; `configured` if OpenShift's machine config makes it."""
+    """Describe a change of a machine by its Event; `configured` if OpenShift's machine config causes it."""
     shutdown = choose(
         called_off, "The machine's shutdown was cancelled.", "The machine is shutting down, according to its kubelet."
     )

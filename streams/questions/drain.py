@@ -101,9 +101,9 @@ class _Drain:
         self._nodes = {each.node: each for each in cluster.others}
         self._resources = set().union(*(each.allocatable for each in (*cluster.others, *cluster.drained)))
         self._gone = Counter[tuple[str, str]]()
-        """Pods that go before, by budget."""
+        """Number of pods that are evicted before, by budget."""
         self._lost = Counter[tuple[str, str]]()
-        """Pods that go before and have no Ready successor, by budget."""
+        """Number of those without a Ready replacement, by budget."""
         self._has_anti_affinity = any(
             pod.constraints.anti_affinity for node in self._all() for pod in node.neighbours
         )
@@ -128,7 +128,7 @@ class _Drain:
         return known._replace(outcome=outcome, to=to, why="; ".join(filter(None, (why, without))))
 
     def _asked(self, there: DrainedPod) -> list[tuple[str, Budget]]:
-        """The budgets that the eviction API checks: none for a Pending pod."""
+        """Return the budgets that the eviction API checks; none for a Pending pod."""
         if there.phase == "Pending":
             return []
         return covering(self._cluster.budgets, there.pod.namespace, there.pod.labels)
@@ -171,7 +171,7 @@ class _Drain:
         yield from self._cluster.drained
 
     def _ordered_nodes(self, pod: PodRequest) -> Iterator[tuple[NodeState, Sequence[str], Sequence[str]]]:
-        """Order the other nodes, and give each with the reasons and unknowns of rules between pods."""
+        """Yield the other nodes in order, each with the reasons and unknowns that other pods cause."""
         nodes = sorted(self._nodes.values(), key=_fullness)
         wants = pod.itself.constraints
         if not (self._has_anti_affinity or wants.affinity or wants.anti_affinity or wants.spread):
@@ -191,6 +191,6 @@ def _fullness(node: NodeState) -> tuple[float, str]:
 
 
 def summary(fates: Sequence[Fate]) -> dict[Outcome, int]:
-    """Count the pods by outcome, the worst first, without those that none has."""
+    """Count the pods by outcome, the worst first, without outcomes of no pod."""
     found = Counter(each.outcome for each in fates)
     return {outcome: found[outcome] for outcome in OUTCOMES if found[outcome]}

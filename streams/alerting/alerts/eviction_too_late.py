@@ -34,13 +34,13 @@ class MemoryLeft(NamedTuple):
 
 class State(msgspec.Struct, frozen=True):
     left: tuple[MemoryLeft, ...] = ()
-    """In the last two minutes, where the node swaps and each sample says so."""
+    """The last two minutes of a node that swaps; empty if a sample shows no swap in use."""
 
 
 def step(
     settings: Settings, state: State, rows: Sequence[EvictionSignal | NodeStall], now: Now
 ) -> tuple[State, Sequence[Change]]:
-    """Called for every sample of every node."""
+    """Judge one sample. It runs for every sample of every node."""
     row = next((each for each in rows if isinstance(each, EvictionSignal) and each.signal == MEMORY_AVAILABLE), None)
     if row is None:
         return state, ()

@@ -1,4 +1,4 @@
-"""Names the incident of an alert: receivers group by it."""
+"""Names the incident of an alert, by which receivers group alerts."""
 
 import hashlib
 
