@@ -34,7 +34,7 @@ from streams.kafka.worker import LogFolder
 SESSION_SECONDS: Final = 20.0
 """A worker that returns under its own name within this time gets its partitions back at once."""
 NODE_BATCH_SECONDS: Final = 1.0
-"""A second hardly delays rows, because landing waits longer, and each batch costs Kafka an acknowledgement."""
+"""A second barely delays rows, because landing waits longer, and saves acknowledgements of Kafka."""
 CLUSTER_BATCH_SECONDS: Final = 0.5
 STATE_SECONDS: Final = 30.0
 NEVER_SECONDS: Final = 2.0**31 / 1000 - 1
@@ -224,7 +224,7 @@ class Worker:
         try:
             await faust_fixes.crash(self._app)
         except faust_fixes.WorkerCrashed:
-            check_files(self._client_options.values())  # Faust does not hand on why a connection failed
+            check_files(self._client_options.values())  # Faust hides why a connection failed
             raise
 
     async def _unusable(self) -> None:

@@ -1,4 +1,4 @@
-"""Tells whether this worker is surely still a member of its group.
+"""Tells whether this worker is certainly still a member of its group.
 
 A former member's messages would come after its successor's, and the last row or alert of a key counts. So a worker
 sends nothing once its session may be over, until the group has confirmed its membership. It ends if the group has

@@ -86,7 +86,7 @@ class Landing:
             max_poll_interval_ms=NEVER_MS,
             max_partition_fetch_bytes=MAX_MESSAGE_BYTES,
             fetch_max_bytes=FETCH_BYTES,
-            check_crcs=False,  # TCP checks, and the broker did
+            check_crcs=False,  # TCP has checksums, and the broker checked
         )
         self._buffers = Buffers(self._settings, time.monotonic)
         self._unknown: set[TopicPartition] = set()
@@ -138,7 +138,7 @@ class Landing:
                 raise
             log.warning("the running insert did not finish in time; the next start repeats it")
         except KafkaError:
-            check_files(self._options.values())  # aiokafka does not always hand on why a connection failed
+            check_files(self._options.values())  # aiokafka can hide why a connection failed
             raise
 
     async def revoked(self) -> None:

@@ -125,20 +125,20 @@ WEIGHT: Final = 0.35
 SPREAD: Final = 1.28
 """Standard deviations from the middle to the 10th and the 90th percentile."""
 RATE_CHANGES: Final = 0.2
-"""A growth is not steadier than this part of its rate, independent of its history."""
+"""Least uncertainty of a rate, as a share of it, however steady it was."""
 NOISE_MEETS: Final = 1.5
 """Deviations below the line of the lowest coming sample: one sample is enough to meet a threshold."""
 HORIZON_SPANS: Final = 12.0
-"""A line is not drawn further ahead than this many times the span that supports it."""
+"""A line is extended by at most this many times the span that supports it."""
 BAND_SPANS: Final = 36.0
-"""Nor is its latest time."""
+"""The same limit for its latest time."""
 TRUSTED: Final = 2.0
 """A fall must be this many times as large as the upward errors; otherwise nothing is forecast."""
 SAMPLE_SECONDS: Final = 10.0
-"""Seconds between two checks of the kubelet, and so its delay."""
+"""Seconds between two checks of the kubelet, which is its delay."""
 
 Errors: TypeAlias = tuple[float | None, ...]
-"""Root of the mean square, one for each of AHEAD; None if none has come due."""
+"""Root mean square error for each of AHEAD; None if no forecast has come due."""
 _NONE: Final = (None,) * len(AHEAD)
 Due: TypeAlias = tuple[tuple[float, float] | None, ...]
 """Due time and value of the waiting forecast of each distance in AHEAD."""
@@ -158,7 +158,7 @@ class Course(NamedTuple):
     window: Window = ()
     due: Due = _NONE
     above: Errors = _NONE
-    """Excess of samples over their forecasts, for falls that did not go on."""
+    """Excess of samples over their forecasts, for falls that stopped."""
     below: Errors = _NONE
     swings: Swings = NO_SWINGS
 
@@ -246,7 +246,7 @@ def _reach(ahead: Line, threshold: int, above: Errors, below: Errors, seen_late:
 def _crosses(
     room: float, fall: float, slower: float, noise: float, errors: Sequence[float], side: int
 ) -> float | None:
-    """When the line, moved by its error to one side, is below the threshold."""
+    """Return when the line, shifted by its error to one side, is below the threshold."""
     before, left = 0.0, room + side * noise
     if left <= 0:
         return 0.0
@@ -271,7 +271,7 @@ def _filled(errors: Errors) -> Sequence[float]:
 
 
 def _error_at(errors: Sequence[float], seconds: float) -> float:
-    """Interpolated; beyond the last they grow with the distance."""
+    """Interpolate the errors; beyond the last distance they grow with the distance."""
     place = bisect_left(AHEAD, seconds)
     if place == len(AHEAD):
         return errors[-1] * seconds / AHEAD[-1]

@@ -60,15 +60,15 @@ def allocatable(config: KubeletConfiguration, version: str, capacity: Mapping[st
 
 
 SWINGS: Final = 3
-"""A condition that begins this often within SWINGS_WITHIN swings."""
+"""A condition that begins this often within SWINGS_WITHIN oscillates."""
 SWINGS_WITHIN: Final = timedelta(hours=1)
 _REMEMBERED: Final = timedelta(days=1)
 _WHOLE: Final = 100 * 1024**4
-"""A capacity by which percentages and percentages are compared."""
+"""A capacity for comparing two percentages."""
 
 
 class Kubelet(NamedTuple):
-    """Facts about a kubelet whose `/configz` was seen whole."""
+    """Facts about a kubelet with a complete `/configz`."""
 
     now: datetime
     config: KubeletConfiguration
@@ -125,7 +125,7 @@ def _nothing_left(kubelet: Kubelet) -> Iterator[Concern]:
 
 
 _SAME_BYTES: Final = 1 << 20
-"""A smaller difference is ignored: a file system's capacity is measured more than once, and nobody acts on it."""
+"""A smaller difference is ignored, because a file system's capacity is measured more than once."""
 
 
 def _allocatable_differs(kubelet: Kubelet) -> Iterator[Concern]:
@@ -299,7 +299,7 @@ RULES: Final[Mapping[str, Rule]] = {
     "memory_qos": _memory_qos,
 }
 FADING: Final = frozenset({"oscillation"})
-"""Rules whose concerns end by time alone."""
+"""Rules whose warnings can end without a new record."""
 
 
 def concerns(kubelet: Kubelet) -> dict[tuple[str, str], Concern]:

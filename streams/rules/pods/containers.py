@@ -40,7 +40,7 @@ Answer = TypeVar("Answer")
 
 
 def memoized(function: Callable[[Pod], Answer]) -> Callable[[Pod], Answer]:
-    """Keep answers by the fields that these rules read: pods of one workload share them, and versions of a pod."""
+    """Cache answers by the fields that these rules read: pods of one workload and versions of a pod share them."""
     known: dict[bytes, Answer] = {}
 
     @wraps(function)
@@ -71,7 +71,7 @@ def _keep_last(function: Callable[[Pod], bytes]) -> Callable[[Pod], bytes]:
 
 @_keep_last
 def _read_fields(pod: Pod) -> bytes:
-    """Encode all of a pod that rules about its requests and limits read."""
+    """Encode the fields of a pod that rules about requests and limits read."""
     spec, status = pod.spec, pod.status
     statuses = (*(status.init_container_statuses or ()), *(status.container_statuses or ()))
     resizes = [each.reason for each in status.conditions or () if each.type == "PodResizePending"]

@@ -21,7 +21,7 @@ from streams.rules.values.version import minor_version
 Verdict: TypeAlias = Literal["lost_node", "stale_view", "ghost_nodes", "inconclusive"]
 
 PINNED_ALONE_SINCE: Final = (1, 24)
-"""Release from which a pinned pod is tried on its node alone: the sum of reasons proves nothing."""
+"""Since this release a pinned pod is tried only on its node, so the sum of reasons proves nothing."""
 _UNMATCHED: Final = ("node(s) didn't match node selector", "node(s) didn't match Pod's node affinity")
 _CLOSED: Final = ("node(s) had taint", "node(s) had untolerated taint", "node(s) were unschedulable")
 """Reasons about nodes that are not open; an open node cannot be among them."""
