@@ -40,7 +40,7 @@ class Backoff:
         return wait
 
     def reset(self) -> None:
-        """The next failure is the first again."""
+        """Start again with the initial delay."""
         self._next_seconds = self._initial_seconds
 
     async def wait(self, at_least_seconds: float = 0.0) -> None:

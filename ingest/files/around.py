@@ -1,4 +1,4 @@
-"""Takes away what stands between the objects of a file: what kubectl and a terminal print, logs of containers."""
+"""Removes text between the objects of a file: output of kubectl and a terminal, and logs of containers."""
 
 import csv
 import html
@@ -86,7 +86,7 @@ def without_prefixes(data: bytes) -> bytes:
 
 _CSV: Final = re.compile(rb'"?[@_A-Za-z][\w@.() -]{0,80}"?(?:,"?[@_A-Za-z][\w@.() -]{0,80}"?)+\r?\n')
 _LONGEST_CELL: Final = 1 << 30
-"""Longer than any file that is read. Python's own limit is 128 KiB, and a larger cell ends its reading."""
+"""Longer than any file that is read, because a cell over Python's own limit of 128 KiB would end the reading."""
 _IN_CELLS: Final = re.compile(
     rb'""(?:involvedObject|regarding|apiVersion)"" ?:|\b(?:involved_?[oO]bject|regarding)\.name\b'
     rb"|[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ [\w-]+\.go:\d+\]"
@@ -195,7 +195,7 @@ def _unmarked(data: bytes) -> bytes:
 
 
 def as_utf8(data: bytes) -> bytes:
-    """Text that may be UTF-16, which PowerShell's `>` writes, as UTF-8 without a mark; of a part, what is whole.
+    """Return text as UTF-8 without a mark; PowerShell's `>` writes UTF-16. Of a part, return the whole characters.
 
     Colours of a terminal go: JSON has no such characters in its strings. The fences of Jira become those of
     Markdown, and the quotes of a web page those of JSON. The marks of a letter before each line of a text, and those

@@ -56,12 +56,12 @@ _UNPACKERS: Final[Mapping[Compression, Callable[[], Any]]] = {
     "gzip": partial(zlib.decompressobj, wbits=31),
     "zstd": zstd.ZstdDecompressor,
 }
-"""Makers of what unpacks one gzip member or one zstd frame."""
+"""Constructors of decompressors for one gzip member or one zstd frame."""
 _PACKERS: Final[Mapping[Compression, tuple[Callable[[], Any], int]]] = {
     "gzip": (partial(zlib.compressobj, wbits=31), zlib.Z_SYNC_FLUSH),
     "zstd": (zstd.ZstdCompressor, zstd.ZstdCompressor.FLUSH_BLOCK),
 }
-"""Makers of what compresses, and the way in which each is flushed."""
+"""Constructors of compressors, and how each is flushed."""
 
 
 class Packer:
@@ -103,7 +103,7 @@ class SourceError(SourceUnusable):
 
     @classmethod
     def of(cls, path: Path, what: str) -> "SourceError":
-        """Name the path before what is wrong with it."""
+        """Build the message: the path, then the problem."""
         return cls(f"{plain(named(path))}: {what}")
 
 
@@ -206,7 +206,7 @@ class SourceFile:
                 raise DamagedError("cut_off", "the file ends in the middle of its compressed data")
 
     def _next_member(self, data: bytes) -> bytes:
-        """Return the beginning of what follows a member, without the zeros that may fill a file up."""
+        """Return the data after a member, without the zeros that may pad a file."""
         data = data.lstrip(b"\0")
         while len(data) < _PACKED_BYTES and (more := self._read(_PACKED_BYTES)):
             data = (data + more).lstrip(b"\0")

@@ -32,7 +32,7 @@ Publish: TypeAlias = Callable[[Received], Awaitable[Acknowledgements]]
 class Published:
     read: int = 0
     outside: int = 0
-    """Not between `since` and `until`."""
+    """Number of observations outside `since` and `until`."""
     repeated: int = 0
     records: Counter[str] = field(default_factory=Counter)
     dead_letters: Counter[str] = field(default_factory=Counter)
@@ -70,7 +70,7 @@ class Feed:
         return [*sent, *await self._bury(Buried.of(observation.cluster, observation.ts, position, complaint, raw))]
 
     async def publish(self, received: Received) -> Acknowledgements:
-        """Publish what a live source received. A digest is its place: sent again after a restart, it is the same."""
+        """Publish an observation of a live source. Its digest identifies it, so it is the same after a restart."""
         self.published.read += 1
         source = f"live/{received.resource}"
         messages, complaint = _messages(lambda: received.normalized(strict=self._strict))
@@ -112,7 +112,7 @@ class Feed:
 def _messages(
     normalize: Callable[[], tuple[list[Record], BadRecord | None]],
 ) -> tuple[list[_Message], BadRecord | None]:
-    """The records with their messages' values, none where one is longer than Kafka takes; and what is wrong."""
+    """Return the records with their messages' values, none if one is too long for Kafka; and the faults."""
     try:
         records, complaint = normalize()
     except BadRecord as error:

@@ -225,7 +225,7 @@ class Live:
 
     def _node_changed(self, observation: Observation, decoded: Any, leases: NodeLeases) -> None:
         self._fleet.changed(observation)
-        if observation.type == "DELETED":  # which is not decoded where only a list lacks it
+        if observation.type == "DELETED":  # not decoded if it only vanished from a list
             leases.gone(metadata_of(observation.object).name)
         elif decoded is not None:
             leases.changed(decoded)

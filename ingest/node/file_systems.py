@@ -60,7 +60,7 @@ def read_file_systems(
 
 
 def _mounts(text: str) -> Iterator[_Mount]:
-    """The mounts in their order: of one point, the last is on top."""
+    """Return the mounts in order; the last one of a mount point is visible."""
     for line in text.split("\n"):
         mount, _, source = line.partition(" - ")
         fields, of_source = mount.split(" "), source.split(" ")
@@ -98,7 +98,7 @@ def _image_paths(known: Mapping[str, _Mount], root: str) -> Iterator[str]:
 
 
 def _amounts(mount: _Mount, root: str, measured: Callable[[str], os.statvfs_result]) -> dict[str, Any] | None:
-    """None if it has no blocks, or cannot be asked: it may be gone."""
+    """Measure it; None if it has no blocks, or cannot be read because it may be gone."""
     try:
         found = measured(mount.point)
     except OSError:

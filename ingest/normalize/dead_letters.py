@@ -1,4 +1,4 @@
-"""Dead letters: what could not be used, its source and why; as rows, and in Kafka with what was received as value."""
+"""Dead letters: unusable input with its source and the reason, as rows, and in Kafka with the input as value."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -18,7 +18,7 @@ NOT_A_RECORD: Final = "not_a_record"
 class Buried(NamedTuple):
     cluster: str
     ts: datetime
-    """The observation's; the epoch where it could not be read."""
+    """Time of the observation; the epoch if unknown."""
     position: Position
     error_type: str
     reason: str
@@ -37,7 +37,7 @@ class Buried(NamedTuple):
 
     @classmethod
     def read(cls, headers: Sequence[tuple[str, bytes]], payload: bytes) -> "Buried":
-        """Read a dead letter from Kafka; what lacks or cannot be read is empty, and a time is the epoch."""
+        """Read a dead letter from Kafka; missing or unreadable fields are empty, and a missing time is the epoch."""
         fields = {name: value.decode(errors="replace") for name, value in headers}
         try:
             ts = datetime.fromisoformat(fields.get("ts", ""))
@@ -54,7 +54,7 @@ class Buried(NamedTuple):
         )
 
     def headers(self) -> Headers:
-        """Everything but the payload; `kind` is `dead_letter`."""
+        """Return the headers: every field but the payload; `kind` is `dead_letter`."""
         fields = {
             "kind": "dead_letter",
             "cluster": self.cluster,

@@ -21,7 +21,7 @@ ROLLUP_TABLES: Final = tuple(
 )
 EVENT_TABLES: Final = ("node_events", "pod_bindings")
 KEPT_FOR_EVER: Final = frozenset({"nodes", "kubelet_settings", "numa_whatif"})
-"""A row when a node changes, or one a node: little, and other rows are read with it."""
+"""Tables with few rows, one for each node or change, which other rows are read with."""
 FINDING_TABLES: Final = tuple(sorted({*TABLES.values()} - {*RAW_TABLES, *EVENT_TABLES, *KEPT_FOR_EVER}))
 
 _TABLE: Final = re.compile(r"CREATE TABLE IF NOT EXISTS (\w+)")
@@ -61,7 +61,7 @@ def keep(db: Database, tables: Iterable[str], days: int | None) -> None:
 
 
 def set_retention(db: Database, table: str, days: int | None) -> None:
-    """Sets or removes the TTL of one table, and does nothing where it is so already."""
+    """Sets or removes the TTL of one table, unless it is right already."""
     if days is not None and days < 1:
         raise DatabaseError(f"a retention of {counted(days, 'day')} keeps nothing: give at least 1, or 0 for forever")
     now = retention_of(db, table)
