@@ -118,7 +118,7 @@ async def _an_assistant_is_answered(db: Path) -> None:
             assert not (await client.call_tool(tool, arguments)).is_error
 
 
-def test_a_killed_holder_leaves_a_socket_that_confuses_nobody(demo: Path, tmp_path: Path) -> None:
+def test_the_socket_of_a_killed_holder_is_ignored(demo: Path, tmp_path: Path) -> None:
     with _serving(demo, tmp_path) as serve:
         os.kill(serve.pid, signal.SIGKILL)
         serve.wait()

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.components("kafka")
 
 
 @pytest.mark.asyncio
-async def test_a_transaction_marker_at_the_end_of_a_log_delays_nobody(kafka: Kafka) -> None:
+async def test_a_transaction_marker_at_the_end_of_a_log_delays_no_reader(kafka: Kafka) -> None:
     """A committed message, its marker, an aborted one and its marker, which may be where a replaced log had more."""
     topic = topics_of(f"markers-{uuid.uuid4().hex[:8]}", partitions=1).nodes
     servers, partition = kafka.bootstrap_servers, TopicPartition(topic.name, 0)

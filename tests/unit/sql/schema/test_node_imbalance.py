@@ -100,7 +100,7 @@ def test_a_node_that_came_back_stays_empty_for_pods_do_not_move(causes: Causes) 
     assert causes(CAME_BACK)["b"] == ("came_back", after(60))
 
 
-def test_without_its_outage_nobody_knows_why_it_is_empty(causes: Causes) -> None:
+def test_without_its_outage_the_cause_of_an_empty_node_is_unknown(causes: Causes) -> None:
     assert causes(CAME_FROM_NOWHERE)["b"] == ("unknown", None)
 
 
@@ -130,7 +130,7 @@ NO_EMPTIER = [
 
 
 @pytest.mark.parametrize("case", NO_EMPTIER, ids=["always there", "takes no pods"])
-def test_without_an_emptier_node_that_joined_later_nobody_knows_why_it_is_fuller(causes: Causes, case: str) -> None:
+def test_without_a_later_emptier_node_the_cause_of_a_fuller_node_is_unknown(causes: Causes, case: str) -> None:
     """Neither with one that was always there, nor with one that takes no pods."""
     assert causes(case)["a"] == ("unknown", None)
 
@@ -152,7 +152,7 @@ def test_a_node_that_took_over_from_a_lost_one_is_fuller(causes: Causes) -> None
     assert causes(TOOK_OVER)["a"] == ("took_over", after(10))
 
 
-def test_without_the_loss_nobody_knows_why_it_is_fuller(causes: Causes) -> None:
+def test_without_the_loss_the_cause_of_a_fuller_node_is_unknown(causes: Causes) -> None:
     assert causes(NOTHING_WENT)["a"] == ("unknown", None)
 
 

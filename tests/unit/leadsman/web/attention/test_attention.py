@@ -157,7 +157,7 @@ def test_a_live_cluster_of_which_no_kubelet_was_asked_is_no_dump() -> None:
     assert ["--kubelet=direct" in words for words in steps] == [True, False]
 
 
-def test_nobody_is_sent_to_ask_a_kubelet_that_does_not_report() -> None:
+def test_asking_a_silent_kubelet_is_not_advised() -> None:
     silent, up = unready(ready=None), node("up", stale=True)
     steps = {
         nodes: next(item for item in attention(seen) if item.title.startswith("No recent statistics")).step.words
@@ -184,7 +184,7 @@ def test_nobody_is_sent_to_ask_a_kubelet_that_does_not_report() -> None:
         node(image_gc="recovered"),
     ],
 )
-def test_what_is_harmless_is_not_reported(quiet: NodeLine) -> None:
+def test_a_harmless_node_has_no_card(quiet: NodeLine) -> None:
     assert titles(view(quiet)) == []
 
 
@@ -257,7 +257,7 @@ def test_an_alert_about_another_node_is_a_card_of_its_own() -> None:
     assert [item.nodes for item in items] == [("n",), ("other",)]
 
 
-def test_what_is_over_is_apart_from_what_lasts() -> None:
+def test_finished_problems_are_listed_apart_from_lasting_ones() -> None:
     seen = view(node(ready=False), not_ready=(unready(),), evicted=(eviction(2, minutes=3),))
     now, over = sorted(attention(seen), key=lambda item: not item.now)
     assert (now.title, now.now) == ("1 of 1 node not Ready", True)
@@ -382,7 +382,7 @@ def test_a_command_takes_a_name_for_nothing_but_a_name() -> None:
     assert "kubectl get pod -n 'a b' '$(id)' -o" in str(item.step)
 
 
-def test_nobody_uncordons_a_node_that_is_not_ready() -> None:
+def test_uncordoning_is_not_advised_for_a_node_that_is_not_ready() -> None:
     (item,) = attention(view(node(), not_ready=(unready(cordoned=1),)))
     assert not str(item.step).startswith("When the maintenance is over")
 
@@ -395,7 +395,7 @@ def test_nobody_uncordons_a_node_that_is_not_ready() -> None:
     ],
 )
 @pytest.mark.parametrize("cordoned", [0, 1])
-def test_nobody_uncordons_a_node_that_an_autoscaler_removes(taint: str, by: str, cordoned: int) -> None:
+def test_uncordoning_is_not_advised_for_a_node_that_an_autoscaler_removes(taint: str, by: str, cordoned: int) -> None:
     rows = unready(taints=[taint], ready=None, cordoned=cordoned), unready("m", taints=[taint], cordoned=cordoned)
     (item,) = attention(view(node(), node("m"), not_ready=rows))
     assert (item.severity, item.title) == (Severity.NOTE, f"2 of 2 nodes being removed by {by}")
@@ -791,7 +791,7 @@ def test_a_taint_that_is_there_is_not_advised() -> None:
     assert "kubectl taint" not in advised[1]
 
 
-def test_image_gc_that_is_not_heard_of_is_over_and_may_go_on() -> None:
+def test_image_gc_without_new_data_is_over_and_may_go_on() -> None:
     row = {
         "node": "n",
         "verdict": "persistent",

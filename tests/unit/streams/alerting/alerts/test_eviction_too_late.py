@@ -57,7 +57,7 @@ def test_below_the_threshold_what_is_left_counts() -> None:
         {"signal": "nodefs.available"},
     ],
 )
-def test_it_is_silent_where_the_kubelet_is_in_time_or_nobody_can_know(quiet: dict[str, Any]) -> None:
+def test_it_is_silent_if_the_kubelet_is_in_time_or_that_is_unknown(quiet: dict[str, Any]) -> None:
     assert too_late(AlertLog()(0, signal(**quiet))) == []
 
 
@@ -106,7 +106,7 @@ def test_while_swap_takes_what_is_needed_more_memory_and_swap_fall_together() ->
         {"freed": 10},
     ],
 )
-def test_swap_that_fills_is_no_sign_where_the_node_need_not_lack_memory_or_nobody_can_know(
+def test_filling_swap_is_no_sign_if_memory_may_be_ample_or_unknown(
     quiet: dict[str, Any],
 ) -> None:
     assert filling(AlertLog(), **quiet) == []

@@ -27,7 +27,7 @@ def test_a_burst_raises_nothing() -> None:
     assert log(200) == []
 
 
-def test_what_some_tasks_wait_for_raises_nothing() -> None:
+def test_partial_stalls_raise_no_alert() -> None:
     log = AlertLog()
     log(0, stall(memory_some_percent=90.0, memory_full_percent=1.0, io_some_percent=100.0, io_full_percent=39.0))
     assert log(120) == []

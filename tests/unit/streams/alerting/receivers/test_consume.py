@@ -298,7 +298,7 @@ async def test_what_was_withheld_is_sent_after_its_silence_also_if_that_was_not_
 
 
 @pytest.mark.asyncio
-async def test_what_was_withdrawn_is_not_sent_again_where_a_leader_lacks_that(told: Told) -> None:
+async def test_a_withdrawn_alert_is_not_sent_again_by_a_leader_that_lost_the_withdrawal(told: Told) -> None:
     await told.all_read()
     for status in ("firing", "resolved"):
         told.log.store("A", status)

@@ -115,7 +115,7 @@ def test_firing_and_resolving_are_news_and_other_words_are_not() -> None:
     assert states.read(received(start=100))
 
 
-def test_what_is_read_again_is_no_news() -> None:
+def test_a_repeated_read_is_not_news() -> None:
     every = [received(), received(update=60), received("resolved", 0, 90), received(start=100)]
     states = AlertStates()
     assert [states.read(each) for each in every] == [True, False, True, True]
@@ -260,7 +260,7 @@ async def test_what_fails_is_tried_again_with_the_same_key_and_ever_more_seldom(
 
 
 @pytest.mark.asyncio
-async def test_what_is_refused_is_given_up_and_the_next_is_sent() -> None:
+async def test_a_refused_alert_is_dropped_and_the_next_is_sent() -> None:
     async with Server().running() as server:
         server.answers = [404] * REFUSALS
         await push(server, FakeClock(), received(), received("resolved", 0, 9))
@@ -349,7 +349,7 @@ async def test_a_parked_alert_that_left_the_topic_is_not_tried_again() -> None:
 
 
 @pytest.mark.asyncio
-async def test_a_proxy_that_has_nobody_behind_it_parks_nothing() -> None:
+async def test_a_proxy_without_a_server_parks_nothing() -> None:
     clock = FakeClock()
     async with Server().running() as server:
         server.answers = [status for status in (502, 503, 504) for _ in range(10)]
@@ -644,7 +644,7 @@ def test_what_a_cluster_named_is_neither_mention_nor_link_in_slack() -> None:
     assert "&lt;!channel&gt; &lt;https://evil|click&gt; &amp; \\\\u202e" in text
 
 
-def test_slack_reads_how_it_stands() -> None:
+def test_slack_shows_the_status_of_an_alert() -> None:
     assert str(slack_message(received())["text"]).startswith("FIRING (warning) A: what")
     assert str(slack_message(received("resolved", 0, 9))["text"]).startswith("RESOLVED A: what")
     (lost,) = states_after(received()).lose(START + WITHOUT_NEWS)

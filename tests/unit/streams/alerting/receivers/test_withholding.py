@@ -76,7 +76,7 @@ def alert(name: str, status: str = "firing", start: float = 0) -> Received:
 
 
 @pytest.mark.asyncio
-async def test_what_is_silenced_is_not_sent_and_everything_else_is() -> None:
+async def test_silenced_alerts_are_not_sent_and_all_others_are() -> None:
     case = Case()
     case.silence("alertname=A", 60)
     assert await case(alert("A"), alert("B")) == ["B firing"]
