@@ -195,7 +195,7 @@ def _unmarked(data: bytes) -> bytes:
 
 
 def as_utf8(data: bytes) -> bytes:
-    """Return text as UTF-8 without a mark; PowerShell's `>` writes UTF-16. Of a part, return the whole characters.
+    """Return text as UTF-8 without a mark; PowerShell's `>` writes UTF-16. A partial text loses its cut character.
 
     Colours of a terminal go: JSON has no such characters in its strings. The fences of Jira become those of
     Markdown, and the quotes of a web page those of JSON. The marks of a letter before each line of a text, and those

@@ -9,7 +9,7 @@ import msgspec
 from streams.fold.findings import REPEAT_EVERY
 
 SILENT: Final = timedelta(hours=1)
-"""After this long without data the state of a log's alerts is unknown. Nodes report every 5 minutes."""
+"""The state of a log's alerts is unknown after this long without data. Nodes report every 5 minutes."""
 MAX_MEMBERS: Final = 1000
 """Members of one alert that are stored by name; further ones are only counted."""
 
@@ -18,7 +18,7 @@ class Group(msgspec.Struct, frozen=True, array_like=True):
     """Members that one alert gathers, for example the pods of an eviction storm."""
 
     members: dict[str, int] = {}
-    """How often each member was seen, in the order of first sight."""
+    """Number of times that each member was seen, in the order of first sight."""
     first_at: datetime | None = None
     last_at: datetime | None = None
     count: int = 0

@@ -145,9 +145,9 @@ class AlertDefinition(Generic[Settings, State]):
     state: type[State] = Nothing  # type: ignore[assignment]  # the default goes with the default of State
     """A frozen msgspec Struct whose fields all have defaults. No other alert reads it."""
     version: int = 1
-    """Increase it if the shape of `state` changes: the condition then starts anew, and active alerts stay."""
+    """Increase it if the shape of `state` changes: the condition then starts again, and active alerts stay."""
     lasts: Callable[[State], bool] | None = None
-    """Tells from the state whether its alerts stay active although nothing new happened."""
+    """Returns True if its alerts stay active although nothing new happened."""
     depends_on: tuple[str, ...] = ()
     """Names of alerts that its condition looks at; those alerts depend on no others."""
     of_sources: bool = False

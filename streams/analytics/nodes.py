@@ -59,7 +59,7 @@ def step(state: State, record: NodeRecord | InventoryRecord | EventRecord) -> tu
 
 
 def _began(before: NodeRow | None, now: NodeRow | None) -> LogBeganRecord | None:
-    """Tell the cluster's log the UID of a node that replaced another one whose deletion was not seen."""
+    """Register the UID of a node that replaced another one, whose deletion was not seen, with the cluster's log."""
     if now is None or not _is_another(before, now):
         return None
     return LogBeganRecord(ts=now.ts, cluster=now.cluster, target=now.node, uid=now.uid)

@@ -1,4 +1,4 @@
-"""Why pods and containers ended, by the first witness: table `pod_ends`.
+"""Explains the ends of pods and containers, by the first witness: table `pod_ends`.
 
 A pod's end is one row, independent of what follows: deleting a rejected pod is not another end. An end of a
 restarted container is a row of its own. A pod whose own process ended it has one too (`exited`).

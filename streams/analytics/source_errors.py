@@ -25,7 +25,7 @@ LATE: Final = timedelta(seconds=30)
 FORGET: Final = timedelta(days=1)
 """Silence after which the agent counts as removed."""
 LEFT: Final = timedelta(minutes=10)
-"""After its node's deletion an agent may still report for this long."""
+"""An agent may still report for this long after its node's deletion."""
 
 
 class LastHeartbeat(msgspec.Struct, frozen=True, array_like=True, gc=False):

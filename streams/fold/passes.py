@@ -84,7 +84,7 @@ def _text(value: Any) -> str:
 
 
 class Ended(NamedTuple):
-    """What the caller must store after a pass: first `rows`, which deleted rows had hidden, then entries."""
+    """The rows and entries to store after a pass: first `rows`, which deleted rows had hidden."""
 
     rows: list[Row]
     entries: list[Entry]

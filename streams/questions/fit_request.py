@@ -110,7 +110,7 @@ def fit_request(
 
 
 def pod_of(request: FitRequest) -> PodRequest:
-    """Return its pod. An exclusive one is Guaranteed: the memory manager also pins its memory (rules: exclusive-cpus)."""
+    """Return its pod. An exclusive one is Guaranteed, so its memory is pinned, too (rules: exclusive-cpus)."""
     amounts = {"cpu": request.cpu_millicores, "memory": request.memory_bytes, **request.devices}
     pinned = {name: size for name, size in amounts.items() if name.startswith(MEMORY_TYPES)}
     container = Request(

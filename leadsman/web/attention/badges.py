@@ -8,7 +8,7 @@ from leadsman.web.reading.nodes import NodeLine
 from streams.fold.findings import BROKEN_GC
 
 OFTEN: Final = 3
-"""From this many times under pressure in a range, a node's pressure oscillates."""
+"""A node's pressure oscillates if it began at least this often in a range."""
 _FAR: Final = 9.0
 """Room of a node without statistics, as a part of the capacity: it comes after every other."""
 

@@ -59,9 +59,7 @@ def evicted(view: Overview) -> Iterator[Item]:
     if rows := [row for row in view.evicted if row["cause"] == "limit"]:
         pods = sum(row["pods"] for row in rows)
         title = f"{pods_evicted(pods)} {for_own_limits(pods)}"
-        text = (
-            f"{'They' if pods > 1 else 'It'} used more local storage than allowed."
-        )
+        text = f"{'They' if pods > 1 else 'It'} used more local storage than allowed."
         step = Step(f"Raise the limit of {named_owner(rows)}, or find what fills it")
         yield _ended(kinds.EVICTED_FOR_LIMIT, title, rows, "pods", "limit", text=text, step=step)
     if rows := [row for row in view.evicted if row["cause"] == UNKNOWN_CAUSE]:

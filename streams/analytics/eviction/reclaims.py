@@ -27,7 +27,7 @@ _PRESSURES: Final = {RESOURCES[signal]: condition for signal, condition in CONDI
 ONE_ROUND: Final = timedelta(seconds=60)
 """Evictions, and the samples that show them, follow the Event within this time."""
 COUNTED: Final = 2 * ONE_ROUND
-"""By then the kubelet's metrics, which are read once a minute, have counted its deletions."""
+"""The kubelet's metrics, which are read once a minute, have counted its deletions by then."""
 
 
 class Attempt(msgspec.Struct, frozen=True, array_like=True):

@@ -53,7 +53,7 @@ THREE_RUNS: Final = timedelta(minutes=16)
 SAME_START: Final = timedelta(seconds=5)
 """A kubelet's Event and its log report one start within seconds."""
 GAP: Final = timedelta(minutes=5)
-"""After this long without a sample, usage may have been below the threshold meanwhile."""
+"""Usage may have been below the threshold meanwhile if no sample came for this long."""
 _COLLECTED: Final = "kubelet_image_garbage_collected_total"
 
 

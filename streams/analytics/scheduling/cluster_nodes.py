@@ -92,7 +92,7 @@ def reconciled(state: ClusterNodes, inventory: InventoryRecord) -> list[Record]:
 
 
 def _clocked(state: ClusterNodes, sign: HeardRecord) -> list[Record]:
-    """Tell logs without data the time: once in CLOCK_MINUTES for each node, spread over the minutes."""
+    """Send the time to logs without data: once in CLOCK_MINUTES for each node, spread over the minutes."""
     turn = int(sign.ts.timestamp()) // 60 % CLOCK_MINUTES
     names = sorted(
         name for name in state.nodes if name and crc32(name.encode(errors="replace")) % CLOCK_MINUTES == turn

@@ -20,7 +20,7 @@ Policy: TypeAlias = Literal["none", "best-effort", "restricted", "single-numa-no
 Scope: TypeAlias = Literal["container", "pod"]
 
 MOST_NUMA_NODES: Final = 8
-"""With more NUMA nodes a policy other than none needs `max-allowable-numa-nodes`, or the kubelet does not start."""
+"""The kubelet does not start with more and a policy other than none, unless `max-allowable-numa-nodes` allows it."""
 
 
 class Settings(NamedTuple):

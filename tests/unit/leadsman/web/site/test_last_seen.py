@@ -91,9 +91,7 @@ def pages(db: Database, now: datetime) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("quiet_for", QUIET_FOR, ids=str)
-def test_a_silent_cluster_keeps_its_map_and_numbers_in_grey(
-    heard: Database, quiet_for: timedelta
-) -> None:
+def test_a_silent_cluster_keeps_its_map_and_numbers_in_grey(heard: Database, quiet_for: timedelta) -> None:
     fresh, old = (overview_of(heard, Request.of({}), partial(LAST.__add__, age)) or "" for age in (MINUTE, quiet_for))
     legends = [re.findall(r'<i class="c\d"></i><b class="num">\d+</b>', page) for page in (fresh, old)]
     assert legends[0] == legends[1]

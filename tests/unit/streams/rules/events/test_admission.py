@@ -186,7 +186,9 @@ def allocate(cause: str) -> str:
         ),
     ],
 )
-def test_a_refusal_names_the_manager_and_the_resource(prefix: str, reason: str, text: str, expected: tuple[object, ...]) -> None:
+def test_a_refusal_names_the_manager_and_the_resource(
+    prefix: str, reason: str, text: str, expected: tuple[object, ...]
+) -> None:
     found = parse_refusal(reason, f"{prefix}{text}")
     assert (found.refused_by, found.resource, found.requested, found.available) == expected
     assert found.refused_by in {"", *REFUSERS}

@@ -65,9 +65,7 @@ FREE_DISK_SPACE_FAILED = [
 
 
 @pytest.mark.parametrize(("message", "failure"), FREE_DISK_SPACE_FAILED)
-def test_wanted_and_freed_bytes_are_read_from_the_text_of_each_version(
-    message: str, failure: ImageGcFailure
-) -> None:
+def test_wanted_and_freed_bytes_are_read_from_the_text_of_each_version(message: str, failure: ImageGcFailure) -> None:
     assert parse_image_gc("FreeDiskSpaceFailed", message) == failure
     assert parse_image_gc("ImageGCFailed", message) == failure
     assert parse_image_gc("ImageGCFailed", COMBINED + message) == failure

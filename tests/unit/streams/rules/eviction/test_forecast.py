@@ -119,9 +119,7 @@ def test_errors_upwards_make_the_latest_later() -> None:
 
 
 @given(st.lists(st.tuples(st.floats(1, 4000), st.integers(0, CAPACITY)), max_size=150), st.integers(0, CAPACITY))
-def test_every_band_is_ordered_and_its_state_is_bounded(
-    steps: list[tuple[float, int]], threshold: int
-) -> None:
+def test_every_band_is_ordered_and_its_state_is_bounded(steps: list[tuple[float, int]], threshold: int) -> None:
     one, seconds = NO_COURSE, 0.0
     for step, value in steps:
         seconds += step

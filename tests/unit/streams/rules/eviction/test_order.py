@@ -258,7 +258,9 @@ def _model(signal: str, layout: Layout) -> list[Comparator]:
 
 @settings(max_examples=EXAMPLES * 2)
 @given(pods=pods_of, signal=st.sampled_from(SIGNALS), layout=st.sampled_from(Layout))
-def test_the_order_equals_that_of_the_kubelets_comparators(pods: list[RankedPod], signal: str, layout: Layout) -> None:
+def test_the_order_equals_that_of_the_kubelets_comparators(
+    pods: list[RankedPod], signal: str, layout: Layout
+) -> None:
     comparators = _model(signal, layout)
 
     def compare(one: int, other: int) -> int:

@@ -87,7 +87,7 @@ def test_merged_defaults_fill_what_the_user_left_out() -> None:
     assert hard["imagefs.available"] == "15%"
 
 
-def test_an_empty_eviction_hard_differs_from_a_missing_one() -> None:  # noqa: N802 - Kubernetes' name
+def test_an_empty_eviction_hard_differs_from_a_missing_one() -> None:
     empty = effective_thresholds(KubeletConfiguration(eviction_hard={}), "v1.36.3")
     missing = effective_thresholds(KubeletConfiguration(), "v1.36.3")
     assert (empty.by_signal, empty.assumed) == ({}, False)

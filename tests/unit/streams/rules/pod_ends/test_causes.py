@@ -236,9 +236,7 @@ def test_nothing_ended_a_pod_without_condition_and_reason(phase: str, message: s
 
 
 @given(restarts=st.integers(0, 1_000), code=st.integers(0, 255))
-def test_an_oom_kill_is_the_same_end_before_and_after_the_restart(
-    restarts: int, code: int
-) -> None:
+def test_an_oom_kill_is_the_same_end_before_and_after_the_restart(restarts: int, code: int) -> None:
     killed = terminated(OOM_KILLED, code)
     ended, waiting, running = (
         list(container_ends(pod({"containerStatuses": [status]})))

@@ -65,9 +65,7 @@ def test_without_any_evidence_nothing_is_claimed() -> None:
         ('device.driver == "\\x67pu"', ([], False)),
     ],
 )
-def test_only_the_drivers_part_of_an_expression_is_read(
-    expression: str, found: tuple[list[str], bool]
-) -> None:
+def test_only_the_drivers_part_of_an_expression_is_read(expression: str, found: tuple[list[str], bool]) -> None:
     spec = {"selectors": [{"cel": {"expression": expression}}]}
     selection = class_facts(msgspec.convert({"metadata": {"name": "c"}, "spec": spec}, DeviceClass))
     assert (selection.drivers, selection.certain) == found
