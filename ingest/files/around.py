@@ -94,18 +94,18 @@ _IN_CELLS: Final = re.compile(
 
 
 def is_csv(head: bytes) -> bool:
-    """Tell whether text is a table with commas, as stores of logs export it with objects or klog's lines in cells."""
+    """Tell whether text is a CSV export of a log store, with objects or klog's lines in cells."""
     return _CSV.match(head) is not None and _IN_CELLS.search(head) is not None
 
 
 def rows_as_json(data: bytes) -> bytes:
-    """Return a table with commas as an array of objects, one a row, with texts as values; it may be cut off."""
+    """Return a CSV table as an array of objects, one for each row, with texts as values; it may be cut off."""
     names, *rows = csv_rows(io.StringIO(data.decode(errors="replace"), newline=""))
     return msgspec.json.encode([dict(zip(names, row, strict=False)) for row in rows if len(row) <= len(names)])
 
 
 def csv_rows(lines: Iterable[str]) -> Iterator[list[str]]:
-    """Return the rows of a table with commas, except empty ones."""
+    """Return the rows of a CSV table, except empty ones."""
     csv.field_size_limit(_LONGEST_CELL)
     return filter(None, csv.reader(lines))
 

@@ -21,7 +21,7 @@ _UNPACKED: Final = re.compile(
 
 
 def folder_of(place: Path, archive: str, name: str) -> Path:
-    """Return the folder `name` for an archive's files. In any process, `named` derives the archive from its path."""
+    """Return the folder in which to unpack an archive; `named` recovers the archive's name from a path in it."""
     return place / "archive" / archive / name
 
 
@@ -65,6 +65,8 @@ _PACKERS: Final[Mapping[Compression, tuple[Callable[[], Any], int]]] = {
 
 
 class Packer:
+    """Compresses lines so that each can be read as soon as it is written."""
+
     def __init__(self, compression: Compression) -> None:
         make, self._flushing = _PACKERS.get(compression, (lambda: None, 0))
         self._stream = make()
@@ -81,7 +83,7 @@ class Packer:
 Damage: TypeAlias = Literal["cut_off", "damaged", "bomb"]
 
 LINE_LIMIT_BYTES: Final = 16 * 1024 * 1024
-"""A longer line is not one: the largest object of etcd is 1.5 MiB, a summary of 500 pods 1.4 MiB."""
+"""A longer line is refused: the largest object of etcd has 1.5 MiB, a summary of 500 pods 1.4 MiB."""
 KEPT_BYTES: Final = 64 * 1024
 """Bytes that are kept of an unreadable part."""
 WASTE_LIMIT_BYTES: Final = 64 * 1024 * 1024
@@ -137,7 +139,7 @@ class SourceFile:
         self.path = path
         self.meter = Meter() if meter is None else meter
         self.read_bytes = 0
-        """Size of the file on disk, compressed or not."""
+        """Bytes read from disk so far, compressed or not."""
         self._unpacked_bytes = 0
         self._wasted_bytes = 0
         self._useful_at = 0

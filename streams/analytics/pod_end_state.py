@@ -70,6 +70,7 @@ class State(msgspec.Struct, frozen=True):
 
 
 def witnessed(state: State, row: PodEnd, rows: list[PodEnd]) -> State:
+    """Add a witness of an end; `rows` gets the end's row if that changes it."""
     key = key_of(row.uid, row.container, row.attempt)
     known, acted = on_shelf(state.ends, key), on_shelf(state.acts, row.uid)
     if known is not None:
@@ -87,6 +88,7 @@ def key_of(uid: str, container: str, attempt: int) -> str:
 
 
 def left_open(state: State, end: Open) -> State:
+    """Remember an end that the machine may still bound or explain."""
     key = key_of(end.row.uid, end.row.container, end.row.attempt)
     known = on_shelf(state.open, key)
     if known is not None and (known.started_at is not None or end.started_at is None):

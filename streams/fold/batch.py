@@ -26,11 +26,10 @@ class SampleKey(NamedTuple):
 
 
 class Batch:
-    """Rows by their type, and samples: `keys` belong to `samples` (`node_samples`), and to `texts` and `numbers`
-    (`pod_samples`).
+    """Rows by their type, and samples.
 
-    `keys[i].pods` is how many values of every column belong to sample i: one after the other in `texts`, by the
-    columns' names, and in `numbers[i]`.
+    Sample i has the key `keys[i]` and the row `samples[i]` of `node_samples`. Its `keys[i].pods` pods are rows of
+    `pod_samples`: their texts are in `texts` by column, after those of earlier samples, their numbers in `numbers[i]`.
     """
 
     __slots__ = ("_fits", "keys", "numbers", "rows", "samples", "size", "texts")
