@@ -812,7 +812,7 @@ def test_a_card_of_several_nodes_names_the_one_of_its_words_and_when_these_were_
     rows = tuple(gone | {"node": name, "last_at": T0, "is_gone": True} for name in "ab")
     nodes = [node(name, image_gc="persistent", image_gc_goes_on=False) for name in "ab"]
     (card,) = attention(view(*nodes, image_gc=rows))
-    assert card.text == "Of a, as last reported: It fails. Those nodes are gone."
+    assert card.text == "On a, as last reported: It fails. Those nodes are gone."
     (card,) = attention(view(*(each._replace(image_gc_goes_on=True) for each in nodes), image_gc=rows))
     assert card.text == "Of a: It fails."
     (card,) = attention(view(nodes[0]._replace(image_gc_goes_on=True), image_gc=rows))
