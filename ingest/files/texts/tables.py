@@ -1,8 +1,8 @@
 """Reads objects from tables of `kubectl get` (nodes, pods and Events), if their cells leave no doubt.
 
-Without a column NAMESPACE, the namespace comes from the command above the table, or is empty. A cell is the text below
-its heading, or between double spaces if a paste lost the alignment; other lines are skipped. Rows without headings,
-for example after `grep`, are read if their form identifies them.
+Without a column NAMESPACE, the namespace comes from the command above the table, or is empty. A cell is the text
+below its heading, or between double spaces if a paste lost the alignment; other lines are skipped. Rows without
+headings, for example after `grep`, are read if their form identifies them.
 """
 
 import re
@@ -166,7 +166,7 @@ def _pod(row: Row, _: Printed) -> dict[str, Any] | None:
         return None
     if not (is_killed or is_by_kubelet(state)):
         is_row = row["STATUS"] and _READY.fullmatch(row.get("READY", "0/0"))  # prose below a table is not a row
-        return {"apiVersion": "v1", "kind": LACKING} if is_row else None  # without its requests it would seem to request nothing
+        return {"apiVersion": "v1", "kind": LACKING} if is_row else None  # it would seem to request nothing
     status = _killed(row) if is_killed else {"phase": "Failed", "reason": state}
     return {
         "apiVersion": "v1",

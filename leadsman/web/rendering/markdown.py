@@ -74,7 +74,7 @@ def runbook_html(runbook: Runbook, links: Links, deeper: int = 0) -> Markup:
 
 
 def step_html(step: Step, links: Links, nodes: Sequence[str] = ()) -> Markup:
-    """Format the next step as a link to its question, for a single node if it has one. A text may contain commands."""
+    """Format the next step as a link to its question, for its single node, if any. A text may contain commands."""
     node = nodes[0] if len(nodes) == 1 else ""
 
     def link(command: str, words: str) -> Markup | None:
