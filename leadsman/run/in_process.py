@@ -37,7 +37,7 @@ from leadsman.run.silences import SILENCES, Silences
 from leadsman.web.site.serve import listening
 from sql.database.dsn import EMBEDDED_DATABASE, Embedded, parse_dsn
 from sql.database.open import Database, connect
-from sql.database.patient import Patient
+from sql.database.patient import RetryingDatabase
 from sql.landing.batches import DatabaseCheckpoints, Lander
 from sql.questions.pending import calculate, recalculate
 from sql.schema.migrate import migrate
@@ -250,7 +250,7 @@ async def run_in_process(
     await _check(watch, report)
     with connect(dsn) as opened, connect(dsn, read_only=True) as reader:
         migrate(opened)
-        database = Patient(opened, stop.is_set, report)
+        database = RetryingDatabase(opened, stop.is_set, report)
         folder = (capture or journal_of(dsn)) / stem(watch.cluster)
         folder.mkdir(FOLDER, parents=True, exist_ok=True)
         watch = watch.model_copy(update={"versions_file": watch.versions_file or folder / VERSIONS})

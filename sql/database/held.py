@@ -27,7 +27,7 @@ OK: Final = 200
 NO_SUCH: Final = 404
 
 
-class Held(Database):
+class SocketDatabase(Database):
     """A read-only database that another process of this user has open."""
 
     def __init__(self, target: Embedded, client: "Client", translated: Translated, pool: "PoolManager") -> None:
@@ -64,7 +64,7 @@ class Held(Database):
         self._pool.clear()
 
 
-def reach(target: Target, held: DatabaseHeld) -> Held:
+def reach(target: Target, held: DatabaseHeld) -> SocketDatabase:
     """Open the database through the process that holds it. Raises `held` if that does not answer."""
     if not isinstance(target, Embedded):
         raise held
@@ -94,7 +94,7 @@ def reach(target: Target, held: DatabaseHeld) -> Held:
         )
     except ClickHouseError as error:
         raise translated(target, "the process that holds the database", error) or held from None
-    return Held(target, client, translated, pool)
+    return SocketDatabase(target, client, translated, pool)
 
 
 def connect_to_read(dsn: str) -> Database:

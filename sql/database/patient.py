@@ -21,7 +21,7 @@ LOOK_SECONDS: Final = 0.2
 Found = TypeVar("Found")
 
 
-class Patient(Database):
+class RetryingDatabase(Database):
     """A database that retries, for use in threads, because it waits. It raises permanent errors, and every error
     after a stop.
 

@@ -8,7 +8,7 @@ import msgspec
 
 from common.text import nearest, plain
 from sql.database.errors import SYNTAX, UNKNOWN_COLUMN, UNKNOWN_PARAMETER, UNKNOWN_TABLE, QueryFailed
-from sql.database.held import Held
+from sql.database.held import SocketDatabase
 from sql.database.open import Database, Result, bound
 from sql.questions.frames import OWN, SqlReply, SqlRequest
 from sql.questions.limits import SHARED, Limits
@@ -148,7 +148,7 @@ def ask(db: Database, sql: str, given: Mapping[str, str], limits: Limits | None 
     process that also writes an embedded database, a quoted name is a file, and `url()` connects. Another process that
     holds the database answers within its own limits.
     """
-    if isinstance(db, Held):
+    if isinstance(db, SocketDatabase):
         return _ask_there(db, SqlRequest(sql, dict(given), limits or SHARED))
     if limits:
         check_reader(db)
@@ -181,7 +181,7 @@ def only_reads(db: Database) -> bool:
     return db.query("SHOW GRANTS").rows == _READER
 
 
-def _ask_there(db: Held, request: SqlRequest) -> Result:
+def _ask_there(db: SocketDatabase, request: SqlRequest) -> Result:
     bound(request.sql, request.given)
     reply = msgspec.msgpack.decode(db.post(OWN, msgspec.msgpack.encode(request)), type=SqlReply)
     if reply.problem:

@@ -9,7 +9,7 @@ from ingest.normalize.decoded import Decoded
 from sql.database.open import Result, connect
 from sql.landing.batches import Lander
 from sql.questions.queries import run, saved_query
-from sql.schema.statements import AsNeeded
+from sql.schema.statements import LazyDatabase
 from streams.alerting.engine import alert_reducers
 from streams.alerting.rules_file import AlertRules
 from streams.analytics.registry import ANALYTICS
@@ -49,7 +49,7 @@ def backtest(items: Iterable[Decoded], rule_sets: Mapping[str, AlertRules]) -> B
         reducers += [_collecting(reducer, number, fired[name]) for reducer in alert_reducers(rules)]
     with (
         tempfile.TemporaryDirectory(prefix="leadsman-backtest-") as folder,
-        AsNeeded(connect(f"chdb://{folder}/db")) as database,
+        LazyDatabase(connect(f"chdb://{folder}/db")) as database,
     ):
         with Lander(database) as lander:
             report = Replay(reducers, lander, None).run(items)

@@ -159,7 +159,7 @@ if TYPE_CHECKING:  # importing it takes longer than a query
     import pyarrow as pa
 
 
-class AsNeeded(Database):
+class LazyDatabase(Database):
     """A new Database for one answer, whose tables and views are made when a statement first names them.
 
     Making all takes longer than everything else that a small dump needs. Only this process writes into it, with
