@@ -26,7 +26,7 @@ from ingest.kafka import aiokafka_fixes
 from ingest.kafka.reaching import explain_refusal
 from ingest.model.numbers import int64_of
 from ingest.model.topics import MAX_MESSAGE_BYTES, Topics, key_of
-from ingest.normalize.dead_letters import Buried
+from ingest.normalize.dead_letters import Letter
 
 SENT: Final = "sent"
 """The header that distinguishes a message sent again from a later one with the same content."""
@@ -149,7 +149,7 @@ class Publisher:
         self._due = asyncio.Event()
         """Set when the first of them may be sent."""
         self._sent = 0
-        self.buried: Counter[str] = Counter()
+        self.dead_letters: Counter[str] = Counter()
         self._numbers = _Numbers()
         self._partitions: dict[str, int] = {}
         """Partitions of each topic. With another number, a key's messages would continue in another partition."""
@@ -241,7 +241,7 @@ class Publisher:
             MESSAGES_SENT: lambda: {(): self._sent},
             UNACKNOWLEDGED: lambda: {(): len(self._unacknowledged)},
             PRODUCERS: lambda: {(): self._breaks},
-            DEAD_LETTERS: lambda: {(kind,): times for kind, times in self.buried.items()},
+            DEAD_LETTERS: lambda: {(kind,): times for kind, times in self.dead_letters.items()},
         }
 
     def _why_not(self) -> Iterator[str]:
@@ -394,6 +394,6 @@ class Publisher:
             await aiokafka_fixes.discard(producer, STOP_SECONDS)
 
 
-async def bury(publisher: Publisher, topics: Topics, letter: Buried) -> "asyncio.Future[None]":
+async def publish_dead_letter(publisher: Publisher, topics: Topics, letter: Letter) -> "asyncio.Future[None]":
     name, key = topics.dead_letters.name, key_of(letter.cluster, "")
     return await publisher.send(name, key, letter.payload, letter.headers())

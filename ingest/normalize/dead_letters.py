@@ -15,7 +15,9 @@ PAYLOAD_BYTES: Final = 64 * 1024
 NOT_A_RECORD: Final = "not_a_record"
 
 
-class Buried(NamedTuple):
+class Letter(NamedTuple):
+    """Unusable input, with its source and the reason."""
+
     cluster: str
     ts: datetime
     """Time of the observation; the epoch if unknown."""
@@ -26,17 +28,17 @@ class Buried(NamedTuple):
     """PAYLOAD_BYTES at most."""
 
     @classmethod
-    def of(cls, cluster: str, ts: datetime | None, position: Position, error: BadRecord, payload: bytes) -> "Buried":
+    def of(cls, cluster: str, ts: datetime | None, position: Position, error: BadRecord, payload: bytes) -> "Letter":
         """Error type and reason of a BadRecord."""
         return cls(cluster, ts or EPOCH, position, error.error_type, str(error), payload[:PAYLOAD_BYTES])
 
     @classmethod
-    def undecodable(cls, position: Position, ts: datetime, payload: bytes, error: Exception) -> "Buried":
+    def undecodable(cls, position: Position, ts: datetime, payload: bytes, error: Exception) -> "Letter":
         """Build the dead letter of a message that is not a record. Every reader builds the same row."""
         return cls.of("", ts, position, BadRecord(NOT_A_RECORD, str(error)), payload)
 
     @classmethod
-    def read(cls, headers: Sequence[tuple[str, bytes]], payload: bytes) -> "Buried":
+    def read(cls, headers: Sequence[tuple[str, bytes]], payload: bytes) -> "Letter":
         """Read a dead letter from Kafka; missing or unreadable fields are empty, and a missing time is the epoch."""
         fields = {name: value.decode(errors="replace") for name, value in headers}
         try:

@@ -12,7 +12,7 @@ from ingest.model.observation import UNDECODABLE
 from ingest.model.records import SummaryRecord
 from ingest.model.samples import pack
 from ingest.model.topics import Topics
-from ingest.normalize.dead_letters import Buried
+from ingest.normalize.dead_letters import Letter
 from sql.database.errors import DatabaseError, QueryFailed
 from sql.database.lean_arrow import pa
 from sql.database.open import Database
@@ -199,7 +199,7 @@ class _Rows:
             try:
                 reader(self, message)
             except UNDECODABLE as error:
-                letter = Buried.undecodable(message.position, message.ts, message.value, error)
+                letter = Letter.undecodable(message.position, message.ts, message.value, error)
                 self.batch.add_dead_letter(letter)
 
     def add_record(self, message: Message) -> None:
@@ -215,7 +215,7 @@ class _Rows:
                 into[name] += values
 
     def add_dead_letter(self, message: Message) -> None:
-        self.batch.add_dead_letter(Buried.read(message.headers, message.value))
+        self.batch.add_dead_letter(Letter.read(message.headers, message.value))
 
     def land(self, database: Database, token: str) -> None:
         for table, columns in self.tables.items():

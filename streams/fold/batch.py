@@ -7,7 +7,7 @@ from typing import Final, NamedTuple, Protocol
 
 from ingest.model.records import SampleRecord
 from ingest.model.samples import TYPE_CODES, NodeSample, Packed, PodColumns
-from ingest.normalize.dead_letters import Buried
+from ingest.normalize.dead_letters import Letter
 from streams.fold.findings import DeadLetter, NodeFit, Row
 
 PODS_A_ROW: Final = 8
@@ -29,7 +29,7 @@ class Batch:
     """Rows by their type, and samples.
 
     Sample i has the key `keys[i]` and the row `samples[i]` of `node_samples`. Its `keys[i].pods` pods are rows of
-    `pod_samples`: their texts are in `texts` by column, after those of earlier samples, their numbers in `numbers[i]`.
+    `pod_samples`: `texts` has their texts by column, after those of earlier samples, and `numbers[i]` their numbers.
     """
 
     __slots__ = ("_fits", "keys", "numbers", "rows", "samples", "size", "texts")
@@ -53,7 +53,7 @@ class Batch:
                 self.rows[type(row)].append(row)
                 self.size += 1
 
-    def add_dead_letter(self, letter: Buried) -> None:
+    def add_dead_letter(self, letter: Letter) -> None:
         place = str(letter.position)
         row = DeadLetter(
             letter.cluster, letter.ts, letter.position.source, place, letter.error_type, letter.reason, letter.text

@@ -8,7 +8,7 @@ from ingest.kafka.publish import SENT, Sent
 from ingest.model.observation import UNDECODABLE
 from ingest.model.records import AnyRecord
 from ingest.model.topics import decode_record
-from ingest.normalize.dead_letters import Buried
+from ingest.normalize.dead_letters import Letter
 from streams.kafka.codec import Emission, Folded
 from streams.kafka.message import Message
 
@@ -28,7 +28,7 @@ class NotARecord(NamedTuple):
     """The message is not a record."""
 
     folded: Folded
-    letter: Buried
+    letter: Letter
     emission: Emission | None
 
 
@@ -61,7 +61,7 @@ def accept(folded: Folded, message: Message) -> Decision:
     try:
         record = decode_record(message.value)
     except UNDECODABLE as error:
-        return NotARecord(folded, Buried.undecodable(message.position, message.ts, message.value, error), emission)
+        return NotARecord(folded, Letter.undecodable(message.position, message.ts, message.value, error), emission)
     return Take(folded, record, emission)
 
 

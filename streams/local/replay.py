@@ -10,7 +10,7 @@ from common.cycles import rare_cycle_searches
 from common.errors import BadRecord
 from ingest.model.records import DeadLetterRecord, ForgetRecord, Record, SampleRecord, SettingsRecord
 from ingest.model.topics import encode_record
-from ingest.normalize.dead_letters import Buried
+from ingest.normalize.dead_letters import Letter
 from ingest.normalize.decoded import Decoded
 from ingest.normalize.redact import kept
 from streams.fold.batch import Batch, Sink
@@ -84,7 +84,7 @@ class ReplayReport:
     separate: set[str] = field(default_factory=set)
     rows: Counter[str] = field(default_factory=Counter)
     dead_letters: Counter[str] = field(default_factory=Counter)
-    first_dead_letter: Buried | None = None
+    first_dead_letter: Letter | None = None
     in_part: Counter[str] = field(default_factory=Counter)
     """Dead letters by file."""
 
@@ -207,7 +207,7 @@ class Replay:
             self._fold_record(record, item)
         if item.bad is not None:
             error_type, reason, raw = item.bad
-            self._bury(item.cluster, item.ts, item, BadRecord(error_type, reason), raw)
+            self._dead_letter(item.cluster, item.ts, item, BadRecord(error_type, reason), raw)
 
     def _advance(self, cluster: str, ts: datetime) -> None:
         if cluster not in self._until:
@@ -250,18 +250,18 @@ class Replay:
             elif isinstance(output, Rejected):
                 raw = encode_record(item.published(record))
                 counted = not isinstance(record, DeadLetterRecord)
-                self._bury(record.cluster, record.ts, item, output.error, raw, counted=counted)
+                self._dead_letter(record.cluster, record.ts, item, output.error, raw, counted=counted)
             elif not isinstance(output, Withdrawal):
                 rows.append(output)
         self._batch.add(rows)
         if isinstance(record, ForgetRecord) and not self._logs.has(record):
             self._answered.discard(LogKey(record.cluster, record.node))
 
-    def _bury(
+    def _dead_letter(
         self, cluster: str, ts: datetime | None, item: Decoded, error: BadRecord, raw: bytes, *, counted: bool = True
     ) -> None:
         """Add a dead letter. One from another's record is not counted again: failures on it would repeat forever."""
-        letter = Buried.of(cluster, ts, item.position, error, kept(raw))
+        letter = Letter.of(cluster, ts, item.position, error, kept(raw))
         self.report.dead_letters[letter.error_type] += 1
         self.report.first_dead_letter = self.report.first_dead_letter or letter
         self.report.in_part[item.position.source] += 1

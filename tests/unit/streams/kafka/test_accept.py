@@ -1,4 +1,4 @@
-"""A message is skipped, buried or taken, and changes the state. No Kafka, no Faust."""
+"""A message is skipped, dead-lettered or accepted, and changes the state. No Kafka, no Faust."""
 
 from datetime import UTC, datetime
 from types import SimpleNamespace

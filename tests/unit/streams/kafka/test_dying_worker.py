@@ -24,7 +24,7 @@ from ingest.files.sources import read_sources
 from ingest.kafka.publish import SENT, Sent
 from ingest.model.records import LogBeganRecord, Record
 from ingest.model.topics import encode_record, headers_of, key_of, kind_of
-from ingest.normalize.dead_letters import Buried
+from ingest.normalize.dead_letters import Letter
 from paths import SCENARIOS
 from profiles import EXAMPLES
 from streams.analytics.registry import REDUCERS
@@ -114,7 +114,7 @@ def _rows(kafka: Kafka) -> dict[Any, Any]:
         alert = None if value is None else decode_alert(value)
         if alert is None or alert.labels["alertname"] != COUNTING:
             found["alert", key] = alert
-    letters = [Buried.read(headers, value or b"") for _, value, headers in kafka.topics[TOPICS.dead_letters.name]]
+    letters = [Letter.read(headers, value or b"") for _, value, headers in kafka.topics[TOPICS.dead_letters.name]]
     by_position = {each.position: (each.cluster, each.error_type, each.payload) for each in letters}
     found["dead letters"] = Counter(by_position.values())  # positions are others where messages came twice
     counts = kafka.changelog(TOPICS.cluster.name)
