@@ -32,14 +32,14 @@ class NotARecord(NamedTuple):
     emission: Emission | None
 
 
-class Take(NamedTuple):
+class Accepted(NamedTuple):
     folded: Folded
     record: AnyRecord
     emission: Emission | None
     """The emission to remember if the state lacks it: the large `emitted` of a state is replaced once a batch."""
 
 
-Decision: TypeAlias = Skip | NotARecord | Take
+Decision: TypeAlias = Skip | NotARecord | Accepted
 
 
 def accept(folded: Folded, message: Message) -> Decision:
@@ -62,7 +62,7 @@ def accept(folded: Folded, message: Message) -> Decision:
         record = decode_record(message.value)
     except UNDECODABLE as error:
         return NotARecord(folded, Letter.undecodable(message.position, message.ts, message.value, error), emission)
-    return Take(folded, record, emission)
+    return Accepted(folded, record, emission)
 
 
 def _parsed(headers: Mapping[str, bytes], name: str, parse: Callable[[bytes], Parsed]) -> Parsed | None:

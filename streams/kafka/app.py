@@ -25,7 +25,7 @@ from streams.fold.reducer import AnyReducer
 from streams.kafka import faust_fixes, metrics
 from streams.kafka.agent import FaustAgent, Stream
 from streams.kafka.changelog import Changelog
-from streams.kafka.gaps import Holes, Takeovers
+from streams.kafka.gaps import HoleChecker, Takeovers
 from streams.kafka.membership import Membership
 from streams.kafka.retention import RetentionWatch
 from streams.kafka.states import LogStates
@@ -84,7 +84,7 @@ class Worker:
         transport = cast("faust_fixes.Transport", self._app.transport)
         transport.start_of, transport.membership = self._takeovers.start_of, self._membership
         servers = {"bootstrap_servers": bootstrap_servers, **self._client_options}
-        holes = Holes(servers, self._takeovers)
+        holes = HoleChecker(servers, self._takeovers)
         transport.is_hole = self._is_hole = holes.has
         transport.is_same, transport.report_other_log = holes.is_same, self._takeovers.report_other_log
         transport.other_logs = partial(self._takeovers.other_logs, newer=holes.newer)
@@ -110,7 +110,7 @@ class Worker:
     async def run(self, stop: asyncio.Event) -> None:
         """Fold until `stop`, and return when everything folded is stored and acknowledged.
 
-        Raises what a reducer raised, WorkerCrashed, Expelled, or KafkaUnusable where something did not end in time;
+        Raises a reducer's error, WorkerCrashed, MembershipLost, or KafkaUnusable if something did not end in time;
         nothing of the failed batch is acknowledged.
         """
         async with self._publisher:

@@ -94,7 +94,7 @@ class _Progress(NamedTuple):
 _NO_PROGRESS: Final = _Progress(0, 0)
 
 
-class Last(NamedTuple):
+class LastMessage(NamedTuple):
     """The last message that a state contains; none of its messages is newer than `newest_ms`, by Kafka's time."""
 
     newest_ms: int
@@ -110,7 +110,7 @@ class _Read:
         self.far = head.far
         self.identity = int.from_bytes(blake2b(b"%d %d %d " % head.far + key, digest_size=_NUMBER).digest())
         self.is_empty = head.is_empty
-        self.last = None if head.newest is None else Last(round(head.newest * 1000), head.offset - head.shift)
+        self.last = None if head.newest is None else LastMessage(round(head.newest * 1000), head.offset - head.shift)
         self.pieces = frozenset(number for numbers in head.parts.values() for number in numbers)
 
 
@@ -276,7 +276,7 @@ class Changelog:
         digest = self._bases[partition].digest(epoch, self._of(partition))
         return RecordKey(epoch, None).encode(), encode_progress(offset), [(RELIES_ON, digest)]
 
-    def last(self, partition: int) -> Last | None:
+    def last(self, partition: int) -> LastMessage | None:
         """Return the last message of the partition that a state contains; None if no state shows it."""
         best = (each.best() for each in self._logs.values() if each.partition == partition)
         return max((each[1].last for each in best if each is not None and each[1].last is not None), default=None)
