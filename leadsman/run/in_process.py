@@ -28,7 +28,7 @@ from ingest.live.run import Delivery, Live
 from ingest.live.settings import LiveSettings
 from ingest.model.observation import Observation, Observed
 from ingest.normalize.decoded import Decoded, decode
-from leadsman.run.alert import Delivering, progress_file, receiver_of
+from leadsman.run.alert import AlertDelivery, progress_file, receiver_of
 from leadsman.run.beside import answering
 from leadsman.run.permissions import check_cluster
 from leadsman.run.reducers import all_reducers
@@ -276,7 +276,7 @@ async def run_in_process(
                     spawn(silences.run())
                     for url, receiver in receivers.items():
                         file = progress_file(folder, url)
-                        delivering = Delivering(connect_to_read, watch.cluster, file, receiver, silences.known)
+                        delivering = AlertDelivery(connect_to_read, watch.cluster, file, receiver, silences.known)
                         spawn(delivering.run())
                     if isinstance(page, Glance):
                         length = in_words(page.length.total_seconds())

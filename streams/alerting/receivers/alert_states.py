@@ -44,7 +44,7 @@ class Mark(msgspec.Struct, frozen=True, omit_defaults=True):
         return Mark(newest_ms, 0 if stored_ms == newest_ms else stored_ms, self.behind_seconds)
 
 
-class Remembered(Mark, frozen=True, omit_defaults=True):
+class DeliveryState(Mark, frozen=True, omit_defaults=True):
     judged_seconds: int = 0
     """Seconds since 1970; alerts that had no news for too long at that time were delivered as unknown."""
     parked: list[str] = []
@@ -169,7 +169,7 @@ class AlertStates:
         return alert.status == "resolved" or not (was_firing and is_same)
 
 
-class Earlier:
+class RereadPartition:
     """The messages of a partition before its committed offset, as they are read again.
 
     Nobody delivered them if they are another log's: the topic was recreated or cut back, or a leader lacked what the

@@ -29,7 +29,7 @@ from ingest.kafka import aiokafka_fixes
 from ingest.kafka.publish import BY_BROKER
 from ingest.kafka.reaching import explain_refusal
 from ingest.model.topics import MAX_MESSAGE_BYTES, Topic
-from streams.alerting.receivers.alert_states import AlertStates, Earlier, Mark, Received, Remembered
+from streams.alerting.receivers.alert_states import AlertStates, DeliveryState, Mark, Received, RereadPartition
 from streams.alerting.receivers.choose import Receiver, reported
 from streams.alerting.silences import Silence, Silencing
 from streams.kafka.messages.alerts import decode_alert
@@ -38,7 +38,7 @@ LOOK_SECONDS: Final = 60.0
 """Time after the end of a silence within which a firing alert is sent."""
 
 
-class Withholding:
+class SilenceFilter:
     """Forwards alerts that no silence covers to a receiver.
 
     An alert that begins to fire while it is silenced is withheld until the silence is over. If it is resolved
@@ -81,9 +81,9 @@ class Withholding:
         self._withheld = set(fingerprints)
         self._is_in_doubt = more
 
-    def remembered(self, judged_at: datetime, mark: Mark = Mark()) -> Remembered:  # noqa: B008  # it is frozen
+    def remembered(self, judged_at: datetime, mark: Mark = Mark()) -> DeliveryState:  # noqa: B008  # it is frozen
         """Return the data that the next process needs to continue."""
-        return Remembered.of(judged_at, self.receiver.parked, self._withheld, mark, more=self.is_in_doubt)
+        return DeliveryState.of(judged_at, self.receiver.parked, self._withheld, mark, more=self.is_in_doubt)
 
     async def deliver(self, news: Sequence[Received], states: AlertStates) -> None:
         """Deliver like a receiver. `standing` includes silenced alerts."""
@@ -146,7 +146,7 @@ class AlertConsumer:
         self._topic = topic
         self._group = group
         self._receiver = receiver
-        self._withholding = Withholding(receiver, silences)
+        self._withholding = SilenceFilter(receiver, silences)
         self._trouble = "it is starting"
         self._known_alerts: AlertStates | None = None
         """Alerts as this process has delivered them."""
@@ -207,7 +207,7 @@ class _Following:
         consumer: AIOKafkaConsumer,
         partitions: Sequence[TopicPartition],
         committed: Mapping[TopicPartition, OffsetAndMetadata],
-        receiver: Withholding,
+        receiver: SilenceFilter,
         known_alerts: AlertStates | None,
         clock: Clock,
     ) -> None:
@@ -226,7 +226,7 @@ class _Following:
         self._live: set[TopicPartition] = set()
         """Partitions that are read to their end, so that a message is read as soon as it is stored."""
         self._connections: dict[TopicPartition, object] = {}
-        self._remembered = Remembered.parse(committed.get(partitions[0], _NOTHING).metadata)
+        self._remembered = DeliveryState.parse(committed.get(partitions[0], _NOTHING).metadata)
         self._judged_at = self._remembered.judged_at
 
     async def run(self) -> None:
@@ -252,7 +252,7 @@ class _Following:
         await self._commit({**first, **(known if late else {})})
         await self._go_on()
 
-    async def _delivered(self) -> tuple[_Offsets, _Offsets, Mapping[TopicPartition, Earlier]]:
+    async def _delivered(self) -> tuple[_Offsets, _Offsets, Mapping[TopicPartition, RereadPartition]]:
         """Return the offsets up to which everything was delivered and, if nothing ever was, those up to which only
         firing alerts are sent.
 
@@ -267,7 +267,7 @@ class _Following:
                 first[partition] = min(int(metadata.removeprefix(_FIRST)), end)
             elif offset >= 0:
                 known[partition] = min(offset, end)
-                earlier[partition] = Earlier(offset, end, self._marks[partition], self.known_alerts)
+                earlier[partition] = RereadPartition(offset, end, self._marks[partition], self.known_alerts)
             else:
                 first[partition] = end
                 begun[partition] = OffsetAndMetadata(0, f"{_FIRST}{end}")
@@ -276,7 +276,7 @@ class _Following:
         return known, first, earlier
 
     async def _catch_up(
-        self, until: Mapping[TopicPartition, int], earlier: Mapping[TopicPartition, Earlier]
+        self, until: Mapping[TopicPartition, int], earlier: Mapping[TopicPartition, RereadPartition]
     ) -> set[str]:
         """Read what was delivered before. Return the fingerprints in partitions of which nothing ever was."""
         unsent: set[str] = set()
@@ -295,7 +295,7 @@ class _Following:
                     self._marks[partition] = self._marks[partition].after(_stored_ms(message))
         return unsent
 
-    def _late(self, earlier: Mapping[TopicPartition, Earlier]) -> list[Received]:
+    def _late(self, earlier: Mapping[TopicPartition, RereadPartition]) -> list[Received]:
         """Return undelivered news, and take over states that this process knows and the topic lost."""
         late = [each for of_one in earlier.values() for each in of_one.undelivered()]
         late = [each for each in late if each.alert.fingerprint in self._states]

@@ -21,7 +21,7 @@ from fakes.clock import START, FakeClock
 from fakes.serving import serving
 from streams.alerting.active import SILENT
 from streams.alerting.receivers import posting
-from streams.alerting.receivers.alert_states import MOST, WITHOUT_NEWS, AlertStates, Received, Remembered
+from streams.alerting.receivers.alert_states import MOST, WITHOUT_NEWS, AlertStates, DeliveryState, Received
 from streams.alerting.receivers.alertmanager import ALIVE, Alertmanager
 from streams.alerting.receivers.choose import BadReceiver, group_of, receiver
 from streams.alerting.receivers.posting import DEADLINE_SECONDS, REFUSALS
@@ -159,11 +159,11 @@ def test_an_end_that_is_not_known_is_news_once() -> None:
 
 
 def test_what_the_next_process_has_to_know_fits_into_a_commit() -> None:
-    remembered = Remembered.of(START, {f"{number:016x}" for number in range(1000)})
+    remembered = DeliveryState.of(START, {f"{number:016x}" for number in range(1000)})
     assert len(remembered.metadata()) < 4096
-    assert Remembered.parse(remembered.metadata()) == remembered
+    assert DeliveryState.parse(remembered.metadata()) == remembered
     assert remembered.judged_at == START
-    assert Remembered.parse("first 12") == Remembered.parse("") == Remembered()
+    assert DeliveryState.parse("first 12") == DeliveryState.parse("") == DeliveryState()
 
 
 EVERY = [received(start=b, update=u) for b in (0, 100) for u in (b, b + 10)]
