@@ -32,7 +32,7 @@ SENT: Final = "sent"
 """The header that distinguishes a message sent again from a later one with the same content."""
 
 
-class Sent(NamedTuple):
+class PublisherNumber(NamedTuple):
     """The publisher of a message, and its number for that key in that topic. They rise, usually by 1."""
 
     publisher: str
@@ -42,7 +42,7 @@ class Sent(NamedTuple):
         return f"{self.number} {self.publisher}".encode()
 
     @classmethod
-    def parse(cls, header: bytes) -> "Sent":
+    def parse(cls, header: bytes) -> "PublisherNumber":
         """Raises ValueError if `header` did not write it."""
         number, publisher = header.decode().split(" ", 1)
         return cls(publisher, int64_of(number))
@@ -214,7 +214,7 @@ class Publisher:
                     raise PublisherEnded(_ENDED.format(self._ended)) from self._ended
                 number = self._sent = self._sent + 1
                 if partition is None:  # states have their own numbers, because their keys are always new
-                    headers = [*headers, (SENT, Sent(self._name, self._numbers.next(topic, key)).header())]
+                    headers = [*headers, (SENT, PublisherNumber(self._name, self._numbers.next(topic, key)).header())]
                 message = _Message(topic, key, value, headers, partition, follows)
                 self._unacknowledged[number] = message
                 if not follows:

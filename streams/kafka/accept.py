@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Final, NamedTuple, TypeAlias, TypeVar
 
-from ingest.kafka.publish import SENT, Sent
+from ingest.kafka.publish import SENT, PublisherNumber
 from ingest.model.observation import UNDECODABLE
 from ingest.model.records import AnyRecord
 from ingest.model.topics import decode_record
@@ -50,7 +50,7 @@ def accept(folded: Folded, message: Message) -> Decision:
     newest_ms = max(message.timestamp_ms, folded.newest_ms or 0)
     folded = folded._replace(offset=offset, shift=shift, newest_ms=newest_ms)
     headers = dict(message.headers)
-    sent = _parsed(headers, SENT, Sent.parse)
+    sent = _parsed(headers, SENT, PublisherNumber.parse)
     if sent is not None:
         if folded.was_sent(sent):
             return Skip(folded)

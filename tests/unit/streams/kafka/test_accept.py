@@ -9,7 +9,7 @@ from aiokafka import ConsumerRecord
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.kafka.publish import SENT, Sent
+from ingest.kafka.publish import SENT, PublisherNumber
 from ingest.model.records import SourceErrorRecord
 from ingest.model.topics import encode_record
 from ingest.normalize.dead_letters import NOT_A_RECORD
@@ -55,12 +55,12 @@ def test_a_message_that_is_not_a_record_is_dead_lettered_once_with_its_position(
 
 
 def test_a_repeat_by_a_publisher_is_skipped_and_advances_the_offset() -> None:
-    headers = [(SENT, Sent("p", 1).header())]
+    headers = [(SENT, PublisherNumber("p", 1).header())]
     folded = accept(EMPTY, message(0, headers=headers)).folded
     again = accept(folded, message(1, headers=headers))
     assert isinstance(again, Skip)
     assert again.folded.offset == 1
-    assert isinstance(accept(folded, message(1, headers=[(SENT, Sent("p", 2).header())])), Accepted)
+    assert isinstance(accept(folded, message(1, headers=[(SENT, PublisherNumber("p", 2).header())])), Accepted)
 
 
 def test_a_record_that_another_log_emits_again_is_skipped() -> None:
@@ -89,9 +89,9 @@ def test_the_given_state_is_never_mutated(sent: list[tuple[int, int]]) -> None:
     folded = EMPTY._replace(emitted=emitted)
     for offset, number in sent:
         before = (folded, dict(folded.sent), folded.log.minute)
-        accept(folded, message(offset, headers=[(SENT, Sent("p", number).header())]))
+        accept(folded, message(offset, headers=[(SENT, PublisherNumber("p", number).header())]))
         assert before == (folded, dict(folded.sent), folded.log.minute)
-        folded = accept(folded, message(offset, headers=[(SENT, Sent("p", number).header())])).folded
+        folded = accept(folded, message(offset, headers=[(SENT, PublisherNumber("p", number).header())])).folded
     assert emitted == {"c/n": (5, 1)}
 
 

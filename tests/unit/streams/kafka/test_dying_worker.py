@@ -21,7 +21,7 @@ from contract.given import records_of
 from contract.test_order import identity, storm
 from fakes.brokered import TOPICS, Died, Kafka, Stored, Worker
 from ingest.files.sources import read_sources
-from ingest.kafka.publish import SENT, Sent
+from ingest.kafka.publish import SENT, PublisherNumber
 from ingest.model.records import LogBeganRecord, Record
 from ingest.model.topics import encode_record, headers_of, key_of, kind_of
 from ingest.normalize.dead_letters import Letter
@@ -88,7 +88,7 @@ def _kafka(name: Path, again: float = 0.0) -> Kafka:
     """
     kafka, numbers, chance = Kafka(), count(1), random.Random(1)  # noqa: S311
     for number, record in enumerate(_records(name)):
-        key, sent = key_of(record.cluster, record.node), Sent("watcher", next(numbers)).header()
+        key, sent = key_of(record.cluster, record.node), PublisherNumber("watcher", next(numbers)).header()
         stored = Stored(key, encode_record(record), [*headers_of(record, str(number)), (SENT, sent)])
         kafka.put(TOPICS.of(record).name, [stored, stored] if chance.random() < again else [stored])
         if number % NOT_A_RECORD_IN == 7:
