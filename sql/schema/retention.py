@@ -28,7 +28,7 @@ _TABLE: Final = re.compile(r"CREATE TABLE IF NOT EXISTS (\w+)")
 _BEFORE_SETTINGS: Final = re.compile(r"^(?=SETTINGS\b)", re.MULTILINE)
 
 
-class Kept(NamedTuple):
+class RetentionGroup(NamedTuple):
     """Tables of one retention."""
 
     name: str
@@ -40,10 +40,10 @@ class Kept(NamedTuple):
 
 
 KEPT: Final = (
-    Kept("samples", "raw samples", RAW_TABLES, 7),
-    Kept("rollups", "five-minute roll-ups", ROLLUP_TABLES, 90),
-    Kept("events", "events and changes of pods", EVENT_TABLES, 90),
-    Kept("findings", "findings, alerts, source errors and dead letters", FINDING_TABLES, 365),
+    RetentionGroup("samples", "raw samples", RAW_TABLES, 7),
+    RetentionGroup("rollups", "five-minute roll-ups", ROLLUP_TABLES, 90),
+    RetentionGroup("events", "events and changes of pods", EVENT_TABLES, 90),
+    RetentionGroup("findings", "findings, alerts, source errors and dead letters", FINDING_TABLES, 365),
 )
 
 
