@@ -10,7 +10,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
 from common.amounts import counted
 from streams.questions.pending import Waiting, request_of
-from streams.rules.scheduling.budgets import Budget, Leave, Ruling, covering, ruling
+from streams.rules.scheduling.budgets import Budget, BudgetVerdict, Leave, covering, ruling
 from streams.rules.scheduling.constraints import restored
 from streams.rules.scheduling.device_claims import NO_DEVICES, Devices
 from streams.rules.scheduling.filters import NATIVE, NodeState, PodRequest, place_of
@@ -133,7 +133,7 @@ class _Drain:
             return []
         return covering(self._cluster.budgets, there.pod.namespace, there.pod.labels)
 
-    def _ruling(self, pod: Waiting, found: Sequence[tuple[str, Budget]]) -> Ruling:
+    def _ruling(self, pod: Waiting, found: Sequence[tuple[str, Budget]]) -> BudgetVerdict:
         names = [(pod.namespace, name) for name, _ in found]
         before, lost = (max((each[name] for name in names), default=0) for each in (self._gone, self._lost))
         return ruling(found, before, lost)

@@ -14,7 +14,7 @@ from ingest.model.objects.node import KubeletConfiguration
 from ingest.model.records import EventRecord, KnownNodeRecord, NodeRecord, Record, SampleRecord, SettingsRecord
 from streams.fold.findings import EvictionSignal
 from streams.fold.reducer import Output, Reducer
-from streams.rules.eviction.forecast import NO_COURSE, Course, follow, forecast, since
+from streams.rules.eviction.forecast import NO_HISTORY, AmountHistory, follow, forecast, since
 from streams.rules.eviction.signals import RESOURCES, Layout, Observed, layout_of, observe
 from streams.rules.eviction.thresholds import (
     NodeThresholds,
@@ -47,7 +47,7 @@ class State(msgspec.Struct, frozen=True):
     layout: Layout = Layout.SINGLE
     thresholds: NodeThresholds | None = None
     """Thresholds in force for configuration, version and layout; None until they are needed."""
-    courses: dict[str, Course] = {}
+    courses: dict[str, AmountHistory] = {}
     """Courses by signal."""
     soft_since: dict[str, datetime] = {}
     """The first of consecutive samples below the soft threshold, by signal."""
@@ -57,8 +57,8 @@ class State(msgspec.Struct, frozen=True):
 class _Followed(NamedTuple):
     """The result of `follow` for one signal. Signals of one file system share it, because they are alike."""
 
-    before: Course
-    course: Course
+    before: AmountHistory
+    course: AmountHistory
     line: Line | None
 
 
@@ -126,7 +126,7 @@ def _sample(state: State, record: SampleRecord) -> tuple[State, Sequence[Output]
     followed_by_course: dict[Observed, _Followed] = {}
     rows: list[EvictionSignal] = []
     for signal, observed in observe(record.sample).items():
-        before = courses.get(signal, NO_COURSE)
+        before = courses.get(signal, NO_HISTORY)
         followed = followed_by_course.get(observed)
         if followed is None or followed.before != before:
             course, line = follow(before, seconds, observed.available, observed.capacity)

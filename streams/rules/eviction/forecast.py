@@ -152,7 +152,7 @@ class Band(NamedTuple):
     latest: float
 
 
-class Course(NamedTuple):
+class AmountHistory(NamedTuple):
     """The remembered course of one amount: at most a few hundred numbers."""
 
     window: Window = ()
@@ -163,11 +163,11 @@ class Course(NamedTuple):
     swings: Swings = NO_SWINGS
 
 
-NO_COURSE: Final = Course()
+NO_HISTORY: Final = AmountHistory()
 MET: Final = Band(0.0, 0.0, 0.0)
 
 
-def follow(course: Course, seconds: float, value: int, capacity: int) -> tuple[Course, Line | None]:
+def follow(course: AmountHistory, seconds: float, value: int, capacity: int) -> tuple[AmountHistory, Line | None]:
     """Return the course with one more sample, and the line that it supports; an old sample changes nothing."""
     window, due, above, below, swings = course
     if window and seconds <= window[-1][0]:
@@ -185,7 +185,7 @@ def follow(course: Course, seconds: float, value: int, capacity: int) -> tuple[C
                 for waiting, distance in zip(due, AHEAD, strict=True)
             ]
         )
-    return Course(window, due, above, below, with_sample(swings, seconds, value, capacity)), ahead
+    return AmountHistory(window, due, above, below, with_sample(swings, seconds, value, capacity)), ahead
 
 
 def _off(above: Errors) -> Callable[[float], float] | None:
@@ -207,13 +207,13 @@ def _mean(known: float | None, error: float) -> float:
     return error if known is None else sqrt((1 - WEIGHT) * known * known + WEIGHT * error * error)
 
 
-def since(course: Course, seconds: float) -> Course:
+def since(course: AmountHistory, seconds: float) -> AmountHistory:
     """Return the course from a time on, when the kubelet restarted."""
     kept = tuple(point for point in course.window if point[0] >= seconds)
-    return course if len(kept) == len(course.window) else Course(window=kept)
+    return course if len(kept) == len(course.window) else AmountHistory(window=kept)
 
 
-def forecast(course: Course, ahead: Line | None, value: int, threshold: int | None) -> Band | None:
+def forecast(course: AmountHistory, ahead: Line | None, value: int, threshold: int | None) -> Band | None:
     """Return when the amount falls below the threshold; None if the fall is not clearly larger than the noise."""
     if threshold is None:
         return None

@@ -94,7 +94,7 @@ def _read_fields(pod: Pod) -> bytes:
 _VOLUME: Final = re.compile(r"([^,:]+):(\d{1,19}):(\d{1,19})(?:,|$)", re.ASCII)
 
 
-class Used(NamedTuple):
+class VolumeUse(NamedTuple):
     used_bytes: int
     inodes: int
 
@@ -124,8 +124,8 @@ def volume_limits(pod: Pod) -> dict[str, int]:
 
 
 @lru_cache(maxsize=65_536)
-def used_by(names: tuple[str, ...], volumes: str) -> Used:
+def used_by(names: tuple[str, ...], volumes: str) -> VolumeUse:
     """Return the use of a sample's volumes (`PodColumns.volumes`) with these names; most are unchanged."""
     used = _VOLUME.findall(volumes)
     local = [(int(used_bytes), int(inodes)) for name, used_bytes, inodes in used if name in names]
-    return Used(sum(each[0] for each in local), sum(each[1] for each in local))
+    return VolumeUse(sum(each[0] for each in local), sum(each[1] for each in local))
