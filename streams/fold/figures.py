@@ -60,11 +60,11 @@ FIGURES: Final = (
     LEFT_OUT,
 )
 MOST_NODES: Final = 1000
-"""Nodes of a cluster with eviction figures, the nearest first, and with NUMA figures, the most skewed first."""
+"""Most nodes of a cluster with eviction figures (those nearest to a threshold) and NUMA figures (most skewed)."""
 SILENT: Final = timedelta(minutes=10)
-"""A node without a sample for so long before the last of its cluster has no eviction figures."""
+"""A node whose last sample is this much older than its cluster's has no eviction figures."""
 GC_RECENT: Final = timedelta(hours=1)
-"""A failure of image GC that did not repeat for so long is over."""
+"""A failure of image GC that did not repeat for this long is over."""
 _KEYS: Final[Mapping[type, tuple[str, ...]]] = {
     EvictionSignal: ("cluster", "node", "signal"),
     ImageGc: ("cluster", "node", "reason"),
@@ -86,7 +86,7 @@ class Figures:
     def take(self, row: object, at: float = 0.0) -> None:
         """Keep a row that arrived `at`; the rows of a deleted node and resolved alerts go.
 
-        Silent rows go too, since nobody may ever scrape these figures.
+        This also drops silent rows, because the figures may never be scraped.
         """
         if at - self._dropped_at >= SILENT.total_seconds():
             self.drop(at)

@@ -69,7 +69,7 @@ class StoreThread:
     ) -> None:
         """Return when the portion is stored, after any number of retries.
 
-        Raises Abandoned if it is no longer ours, or the lander stops; and what storing raises.
+        Raises Abandoned if it is no longer ours, or the lander stops; and the store's errors.
         """
         await self._try(lambda: self._store(portion, landed), stop, is_ours, portion.token)
 
