@@ -48,7 +48,7 @@ _SPELLED: Final = {
 }
 """Current spelling of a reason, by its other spellings: from kubelets before 1.18, and from tools that repeat it."""
 OUT_OF: Final = re.compile(r"OutOf[A-Za-z0-9][-A-Za-z0-9./]{0,252}")
-"""The reason of a refusal if a resource does not suffice."""
+"""The reason of a refusal if the node has too little of a resource."""
 REFUSALS: Final = frozenset(
     {
         "AppArmor",

@@ -814,7 +814,7 @@ def test_a_card_of_several_nodes_names_the_one_of_its_words_and_when_these_were_
     (card,) = attention(view(*nodes, image_gc=rows))
     assert card.text == "On a, as last reported: It fails. Those nodes are gone."
     (card,) = attention(view(*(each._replace(image_gc_goes_on=True) for each in nodes), image_gc=rows))
-    assert card.text == "Of a: It fails."
+    assert card.text == "On a: It fails."
     (card,) = attention(view(nodes[0]._replace(image_gc_goes_on=True), image_gc=rows))
     assert card.text == "It fails."
 
