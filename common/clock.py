@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 
 class Instant(NamedTuple):
-    """One moment, by the monotonic clock and by the wall clock."""
+    """A time by the monotonic clock and by the wall clock."""
 
     monotonic: float
     now: datetime

@@ -15,7 +15,7 @@ MOST_CONNECTIONS: Final = 600
 ASKED_WITHIN_SECONDS: Final = 10.0
 """Deadline for the head of a request, from the connection or from the last answer."""
 BODY_SECONDS: Final = 2.0
-"""So long a body is read that nothing here needs."""
+"""Time for reading a body that is not needed."""
 END_SECONDS: Final = 5.0
 """Time for running answers when the site ends."""
 FULL: Final = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 3\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
@@ -44,7 +44,7 @@ def make_room(here: Iterable[C], busy: Callable[[C], bool], close: Callable[[C],
 
 
 class _Full(asyncio.Protocol):
-    """Answers a connection that finds no room."""
+    """Answers a connection over the limit."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         if isinstance(transport, asyncio.WriteTransport):

@@ -13,7 +13,7 @@ class SourceUnusable(ValueError):
 
 
 class HeldElsewhere(SourceUnusable):
-    """Another process uses it, and only one may."""
+    """Another process uses the resource, and only one may."""
 
 
 class KubeconfigUnusable(SourceUnusable):
@@ -25,7 +25,7 @@ class ContextUnknown(KubeconfigUnusable):
 
 
 class CredentialsRefused(SourceUnusable):
-    """The API server does not know who asks: a token that expired, a certificate that it does not trust."""
+    """The API server does not accept the credentials: an expired token, or an untrusted certificate."""
 
 
 class AddressTaken(SourceUnusable):
@@ -33,7 +33,7 @@ class AddressTaken(SourceUnusable):
 
 
 class KafkaUnusable(Exception):
-    """Kafka cannot be reached, or is not set up as it has to be."""
+    """Kafka cannot be reached, or is not set up correctly."""
 
 
 class FilesUnusable(ValueError):
@@ -49,7 +49,7 @@ class BadRecord(ValueError):
 
 
 class BadValue(BadRecord):
-    """A value of a record that cannot be; the rules raise it."""
+    """An impossible value in a record; the rules raise it."""
 
     def __init__(self, reason: str) -> None:
         super().__init__("wrong_value", reason)

@@ -38,7 +38,7 @@ def configure(form: Form, out: TextIO | None = None) -> None:
 
 
 def safe(_: Any, __: str, happening: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Every text with secrets removed and control characters escaped; other values unchanged."""
+    """Remove secrets and escape control characters in every text; leave other values unchanged."""
     for name, value in happening.items():
         if isinstance(value, str) and name != "exception":
             happening[name] = plain(scrub(value), VALUE_CHARACTERS)

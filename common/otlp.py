@@ -45,7 +45,7 @@ async def pushing(endpoint: str, seconds: float, part: str) -> AsyncIterator[Non
     """Push the figures every so many seconds during the block, and once at its end; headers are those of the
     variable OTEL_EXPORTER_OTLP_HEADERS. A collector that is down delays nothing: the next push has newer figures.
     """
-    logging.getLogger("opentelemetry").setLevel(logging.ERROR)  # of its retries it would tell each second
+    logging.getLogger("opentelemetry").setLevel(logging.ERROR)  # it would log a retry each second
     exporter = OTLPMetricExporter(endpoint=endpoint, timeout=TIMEOUT_SECONDS)
     resource = Resource.create({"service.name": "leadsman", "leadsman.part": part})
 
@@ -53,7 +53,7 @@ async def pushing(endpoint: str, seconds: float, part: str) -> AsyncIterator[Non
         try:
             await refreshed()
             data = as_otlp(figures(), resource, time.time_ns())
-        except Exception:  # a figure that cannot be read ends no part
+        except Exception:  # an unreadable figure must not end the part
             log.exception("figures could not be read", by="telemetry.otlp_endpoint")
             return
         if await in_thread(lambda: exporter.export(data)) is not MetricExportResult.SUCCESS:

@@ -30,7 +30,7 @@ class Part(NamedTuple):
     name: str
     argv: tuple[str, ...]
     environment: Mapping[str, str] = {}
-    """Over that of all parts."""
+    """Variables in addition to those of all parts."""
 
 
 class PartFailedError(Exception):

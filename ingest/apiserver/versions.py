@@ -21,7 +21,7 @@ FORMAT: Final = 1
 log = structlog.get_logger(__name__)
 
 
-class Kept(NamedTuple):
+class StoredVersions(NamedTuple):
     """The stored versions by stream, and a function that replaces them."""
 
     versions: Mapping[str, str]
@@ -30,7 +30,7 @@ class Kept(NamedTuple):
     """Replaces all of them or none, or raises OSError; None if they cannot be stored."""
 
 
-NOT_KEPT: Final = Kept({}, None)
+NOT_KEPT: Final = StoredVersions({}, None)
 
 
 class _Kept(msgspec.Struct, frozen=True):
@@ -46,9 +46,9 @@ class VersionFile:
         self._path = path
         self._cluster = cluster
 
-    def kept(self) -> Kept:
+    def kept(self) -> StoredVersions:
         """Return the stored versions; raises SourceUnusable like `load`."""
-        return Kept(self.load(), lambda versions: in_thread(partial(self.save, versions)))
+        return StoredVersions(self.load(), lambda versions: in_thread(partial(self.save, versions)))
 
     def load(self) -> dict[str, str]:
         """Return the versions, or none if the file is damaged or of another format: then every stream lists again.

@@ -140,7 +140,7 @@ def _frames(asked: bytes) -> Iterator[_Frame]:
 
 def main() -> None:
     """Read what standard input asks for, and write frames to standard output until there is no more."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is the other process that a person interrupts
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the other process
     asked = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=_Asked)
     try:
         with rare_cycle_searches():

@@ -1,4 +1,4 @@
-"""Takes away what stands between the objects of a file: what kubectl and a terminal print, logs of containers."""
+"""Removes text between the objects of a file: output of kubectl and a terminal, and logs of containers."""
 
 import csv
 import html
@@ -86,7 +86,7 @@ def without_prefixes(data: bytes) -> bytes:
 
 _CSV: Final = re.compile(rb'"?[@_A-Za-z][\w@.() -]{0,80}"?(?:,"?[@_A-Za-z][\w@.() -]{0,80}"?)+\r?\n')
 _LONGEST_CELL: Final = 1 << 30
-"""Longer than any file that is read. Python's own limit is 128 KiB, and a larger cell ends its reading."""
+"""Longer than any file that is read, because a cell over Python's own limit of 128 KiB would end the reading."""
 _IN_CELLS: Final = re.compile(
     rb'""(?:involvedObject|regarding|apiVersion)"" ?:|\b(?:involved_?[oO]bject|regarding)\.name\b'
     rb"|[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ [\w-]+\.go:\d+\]"
@@ -94,18 +94,18 @@ _IN_CELLS: Final = re.compile(
 
 
 def is_csv(head: bytes) -> bool:
-    """Tell whether text is a table with commas, as stores of logs export it with objects or klog's lines in cells."""
+    """Tell whether text is a CSV export of a log store, with objects or klog's lines in cells."""
     return _CSV.match(head) is not None and _IN_CELLS.search(head) is not None
 
 
 def rows_as_json(data: bytes) -> bytes:
-    """Return a table with commas as an array of objects, one a row, with texts as values; it may be cut off."""
+    """Return a CSV table as an array of objects, one for each row, with texts as values; it may be cut off."""
     names, *rows = csv_rows(io.StringIO(data.decode(errors="replace"), newline=""))
     return msgspec.json.encode([dict(zip(names, row, strict=False)) for row in rows if len(row) <= len(names)])
 
 
 def csv_rows(lines: Iterable[str]) -> Iterator[list[str]]:
-    """Return the rows of a table with commas, except empty ones."""
+    """Return the rows of a CSV table, except empty ones."""
     csv.field_size_limit(_LONGEST_CELL)
     return filter(None, csv.reader(lines))
 
@@ -216,7 +216,7 @@ def _as_typed(data: bytes) -> bytes:
 
 
 def as_utf8(data: bytes) -> bytes:
-    """Text that may be UTF-16, which PowerShell's `>` writes, as UTF-8 without a mark; of a part, what is whole.
+    """Return text as UTF-8 without a mark; PowerShell's `>` writes UTF-16. A partial text loses its cut character.
 
     Colours of a terminal go: JSON has no such characters in its strings. The fences of Jira become those of
     Markdown, and the quotes of a web page and of a letter those of JSON. The marks of a letter before each line of a

@@ -18,7 +18,7 @@ from ingest.model.observation import Observation, Observed, Position, Unreadable
 __all__ = ["ERROR_TYPES", "CaptureWriter", "Compression", "SourceError", "read_capture"]
 
 HELD_LINES: Final = 1000
-"""A file whose first lines, this many, do not even look like observations is not a capture."""
+"""A file is not a capture if this many first lines do not even look like observations."""
 
 _ENVELOPE_ERRORS: Final = frozenset({"missing_field", "wrong_type", "wrong_value", "unknown_resource"})
 
@@ -120,7 +120,7 @@ def _why_no_capture(path: Path, held: list[Unreadable]) -> str:
 
 
 def _mend(path: Path, compression: Compression) -> None:
-    """Make an existing file end where a line ends, so that what is appended can be read."""
+    """Cut an existing file after its last complete line, so that appended lines can be read."""
     if not path.exists() or path.stat().st_size == 0:
         return
     with SourceFile(path) as file:

@@ -1,4 +1,4 @@
-"""Notices dumps of two clusters in one, by what every cluster has once."""
+"""Detects dumps of two clusters in one, by objects that every cluster has exactly once."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The objects of a saved file: a List, one object, or several in a row, as JSON."""
+"""Reads the objects of a saved JSON file: a List, one object, or several in a row."""
 
 import json
 import re
@@ -238,7 +238,7 @@ def plain_text(fields: Mapping[str, Any], name: str) -> str:
 
 
 def _broken_document(place: str, document: bytes, error: Exception) -> Iterator[Part]:
-    """Yield what is complete: objects in a row, or every item of a List that is cut off; and the rest as it is."""
+    """Yield complete objects in a row, or complete items of a List that is cut off; and the rest unchanged."""
     error_type, reason = explain(error, document)
     if "trailing comma" in reason and (mended := without_trailing_commas(document)) != document:
         yield from document_parts(place, mended)
@@ -250,7 +250,7 @@ def _broken_document(place: str, document: bytes, error: Exception) -> Iterator[
             value = text[start:end].encode()
             if (fields := fields_of(value)) is not None:
                 yield from object_parts(place, value, fields)
-            else:  # what only Python takes for JSON, as half of a surrogate pair
+            else:  # JSON only for Python, for example half of a surrogate pair
                 yield Bad(place or "1", value, error_type, reason)
         if left := text[whole[-1][1] :].strip():
             yield Bad(place or "1", left.encode(), error_type, reason)

@@ -53,7 +53,7 @@ class Snapshot(NamedTuple):
     skipped: Counter[str]
     """Number of objects in the dump that are not resources of a capture, by kind."""
     refused: list[SourceError]
-    """Gets the error of each file that cannot be read; the others are read."""
+    """Gets the error of each unreadable file."""
 
 
 class DumpFile(NamedTuple):
@@ -85,7 +85,7 @@ def read_dump(files: Sequence[DumpFile], meter: Meter, snapshot: Snapshot) -> It
     on_disk = sum(file.path.stat().st_size for file in files)
     for observed in history(facts, read_at, snapshot.cluster, dump.texts):
         yield observed
-        # what is yielded has been read by whoever takes it: the work is behind, not here
+        # counted only now, because the consumer of the item has done the work
         done = min(done + len(observed.raw), size)
         meter.read_bytes += on_disk * done // max(size, 1) - meter.of_dump
         meter.of_dump = on_disk * done // max(size, 1)
@@ -103,10 +103,10 @@ class _Dump:
         self._answering: set[str] = set()
         """The nodes whose kubelets' answers name them."""
         self._by_folder: dict[Path, datetime] = {}
-        """The newest time in the files of each folder, and in those below it."""
+        """The newest time in the files of each folder and its subfolders."""
         self._logs = Logs()
         self._unnamed: Path | None = None
-        """The only log whose node nothing names: a second one could be of another node."""
+        """The only log without a named node; a second one could be of another node."""
         self._pasted: list[Fact] = []
         self._texts: set[int] = set()
         self.clusters = Clusters()
@@ -229,7 +229,7 @@ class _Dump:
         return (len(self._facts), len(self._pasted)) != before or next(lines_in(part.raw), None) is not None
 
     def _note(self, newest: datetime | None, path: Path) -> None:
-        """Remember the newest time in a file, for what lies beside it without one."""
+        """Remember the newest time in a file, for files beside it without one."""
         if newest is not None:
             self.newest = max(filter(None, (self.newest, newest)))
             for folder in path.parents:
@@ -318,7 +318,7 @@ class _Dump:
         return node
 
     def _refuse_empty(self, path: Path, unreadable_before: int, skipped: Counter[str]) -> None:
-        """Refuse a file given by itself that holds nothing but what cannot be used."""
+        """Refuse a file that was given by itself and has only unusable content."""
         bad = self.unreadable[unreadable_before:]
         if bad:
             del self.unreadable[unreadable_before:]
@@ -350,7 +350,7 @@ def _parts(kind: FileKind, data: bytes, file: DumpFile) -> Iterable[Part]:
     array_of = kind_in_path(file.path)
     parts = json_parts(rows_as_json(data) if is_csv(data) else without_prefixes(data), array_of)
     if file.in_folder and not array_of and data.lstrip().startswith(b"["):
-        # as the errors of who packed a support bundle
+        # for example errors of the tool that packed a support bundle
         return (part for part in parts if isinstance(part, Found))
     return parts
 
@@ -369,7 +369,7 @@ def _unwrapped(part: Part, shipped: list[str] | None = None) -> Iterable[Part]:
 
 
 def _whole(file: SourceFile) -> tuple[bytes, DamagedError | None]:
-    """Return a file's bytes as UTF-8, and what kept the rest from being read."""
+    """Return a file's bytes as UTF-8, and the reason why the rest cannot be read."""
     chunks: list[bytes] = []
     size = 0
     damage: DamagedError | None = None

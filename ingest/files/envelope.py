@@ -106,12 +106,12 @@ def decode_line(
 
 
 def _rest(line: bytes, start: int) -> msgspec.Raw:
-    """The object that begins there, if it is all of the rest."""
+    """Return the object that begins there, if nothing follows it."""
     return msgspec.Raw(memoryview(line)[start:-1])
 
 
 def explain(error: Exception, line: bytes) -> tuple[ErrorType, str]:
-    """The error type and the reason of one of UNDECODABLE."""
+    """Return the error type and the reason of one of UNDECODABLE."""
     if isinstance(error, RecursionError):
         return "too_deep", "the JSON is nested too deep"
     if isinstance(error, UnicodeDecodeError):

@@ -79,7 +79,7 @@ def with_uid(event: dict[str, Any]) -> bool:
 
 
 def _nested(flat: dict[str, Any], before: str) -> dict[str, Any]:
-    """Put what has dots in its name into objects; a name that is also one of these objects is left out."""
+    """Turn names with dots into nested objects; a plain name that is also such an object is left out."""
     nested: dict[str, Any] = {}
     for name, value in flat.items():
         if not name.startswith(before):

@@ -36,20 +36,20 @@ class Fact(NamedTuple):
     node: str
     """Node of a kubelet's answer."""
     newest: datetime | None
-    """The newest time of its document, and of what stands above it in the file."""
+    """The newest time in its document and above it in the file."""
     position: Position
     beside: datetime | None = None
-    """The newest time in the files beside it, for what has none itself."""
+    """The newest time in the files beside it, for a fact without its own time."""
     is_from_text: bool = False
-    """It is from a text, and its content depends on the rest of the dump."""
+    """True if it is from a text, so that its content depends on the rest of the dump."""
 
 
 class _Placed(NamedTuple):
-    """A fact with what decides its place: its time, then causes before effects."""
+    """A fact with its sort key: its time, then causes before effects."""
 
     ts: datetime
     rank: int
-    """Negative for what holds without a time."""
+    """Negative for a fact without a time."""
     written: int
     """Number of the write; Events are written in their order."""
     identity: tuple[str, ...]
@@ -101,7 +101,7 @@ def _unnamed(fact: Fact) -> tuple[str, ...]:
 
 
 def _settings(facts: Sequence[Fact], earliest: datetime, starts: Starts) -> Iterator[_Placed]:
-    """Place what a kubelet answered without a time: it holds since it was the answer, which its neighbours date."""
+    """Place a kubelet's answer without a time: it holds since it was received, which its neighbours date."""
     since, before = earliest, None
     for fact in sorted(facts, key=lambda each: (each.beside or earliest, *_content(each))):
         thing = fact.thing
@@ -121,7 +121,7 @@ def _needed(facts: Iterable[Fact]) -> Needed:
 
 
 def _known(versions: Sequence[_Placed], earliest: datetime, starts: Starts, needed: Needed) -> Iterator[_Placed]:
-    """Place what a Node or a Pod was before it was read, ahead of everything else at its time."""
+    """Place earlier facts of a Node or a Pod before everything else at their time."""
     read = [Version(each.fact.thing, each.ts) for each in versions]
     for each in known(read, earliest, starts, needed):
         fact_of = versions[each.number]
@@ -132,7 +132,7 @@ def _known(versions: Sequence[_Placed], earliest: datetime, starts: Starts, need
 
 
 def _versions(facts: list[Fact], read_at: datetime) -> Iterator[_Placed]:
-    """Place what was found of one object, each version once."""
+    """Place the versions of one object, each once."""
     if len(facts) > 1:
         unique = {fact.thing.version or fact.thing.raw: fact for fact in sorted(facts, key=_content, reverse=True)}
         facts = sorted(unique.values(), key=_age)
@@ -159,7 +159,7 @@ def _own_time(fact: Fact) -> datetime | None:
 
 
 def _digest(fact: Fact) -> int:
-    """64 bits that identify a version of an object, or what a kubelet answered, without its time."""
+    """Return 64 bits that identify a version of an object, or a kubelet's answer without its time."""
     thing = fact.thing
     if thing.identity and thing.version:
         return xxhash.xxh3_64_intdigest("\0".join((*thing.identity, thing.version)).encode(errors="replace")) or 1

@@ -79,7 +79,7 @@ _REPORT: Final = msgspec.json.Decoder(Report)
 
 
 class _Intervals:
-    """The times between the samples of one node: how often each is, to a tenth of a second, and the longest."""
+    """A histogram of the times between one node's samples, to a tenth of a second, and the longest."""
 
     def __init__(self) -> None:
         self._last: datetime | None = None
@@ -112,7 +112,7 @@ class _Intervals:
 
 
 class Inspection:
-    """Sums up what was found. Times are aware UTC.
+    """Summarises an input. Times are aware UTC.
 
     Memory does not grow with the length of a capture, only with the number of its nodes.
     """
@@ -126,7 +126,7 @@ class Inspection:
         self.skipped: Counter[str] = Counter()
         """Objects of a dump that are not Leadsman's resources, by kind."""
         self.refused = ""
-        """Files that could not be read, and why."""
+        """Unreadable files with the reasons."""
         self._clusters: set[str] = set()
         self._nodes: dict[tuple[str, str], str] = {}
         self._intervals: dict[tuple[str, str, str], _Intervals] = {}
@@ -143,12 +143,12 @@ class Inspection:
 
     @property
     def nodes(self) -> Mapping[tuple[str, str], str]:
-        """Kubelet version by cluster and node; empty where it was not seen."""
+        """Kubelet version by cluster and node; empty if it was not seen."""
         return dict(sorted(self._nodes.items()))
 
     @property
     def gaps(self) -> tuple[Gap, ...]:
-        """The longest of each node, in order of time."""
+        """The longest gap of each node, in order of time."""
         found = (gap for key, each in self._intervals.items() for gap in each.gaps(*key))
         return tuple(sorted(found, key=lambda gap: (gap.start, gap.cluster, gap.node)))
 
@@ -223,7 +223,7 @@ SHOWN_ROWS: Final = 20
 
 
 def inspect(paths: Sequence[Path], **options: Any) -> Inspection:
-    """Read `paths` with options of `read_sources`, and sum up what they hold; its `SourceError` if nothing."""
+    """Read `paths` with options of `read_sources`, and summarise them. Raises its `SourceError` for no content."""
     found, refused = Inspection(), list[SourceError]()
     for entry in collecting_errors(read_sources(paths, skipped=found.skipped, **options), refused):
         found.add(entry)

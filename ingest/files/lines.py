@@ -21,7 +21,7 @@ _UNPACKED: Final = re.compile(
 
 
 def folder_of(place: Path, archive: str, name: str) -> Path:
-    """Return the folder `name` for an archive's files. In any process, `named` derives the archive from its path."""
+    """Return the folder in which to unpack an archive; `named` recovers the archive's name from a path in it."""
     return place / "archive" / archive / name
 
 
@@ -56,15 +56,17 @@ _UNPACKERS: Final[Mapping[Compression, Callable[[], Any]]] = {
     "gzip": partial(zlib.decompressobj, wbits=31),
     "zstd": zstd.ZstdDecompressor,
 }
-"""Makers of what unpacks one gzip member or one zstd frame."""
+"""Constructors of decompressors for one gzip member or one zstd frame."""
 _PACKERS: Final[Mapping[Compression, tuple[Callable[[], Any], int]]] = {
     "gzip": (partial(zlib.compressobj, wbits=31), zlib.Z_SYNC_FLUSH),
     "zstd": (zstd.ZstdCompressor, zstd.ZstdCompressor.FLUSH_BLOCK),
 }
-"""Makers of what compresses, and the way in which each is flushed."""
+"""Constructors of compressors, and how each is flushed."""
 
 
 class Packer:
+    """Compresses lines so that each can be read as soon as it is written."""
+
     def __init__(self, compression: Compression) -> None:
         make, self._flushing = _PACKERS.get(compression, (lambda: None, 0))
         self._stream = make()
@@ -81,7 +83,7 @@ class Packer:
 Damage: TypeAlias = Literal["cut_off", "damaged", "bomb"]
 
 LINE_LIMIT_BYTES: Final = 16 * 1024 * 1024
-"""A longer line is not one: the largest object of etcd is 1.5 MiB, a summary of 500 pods 1.4 MiB."""
+"""A longer line is refused: the largest object of etcd has 1.5 MiB, a summary of 500 pods 1.4 MiB."""
 KEPT_BYTES: Final = 64 * 1024
 """Bytes that are kept of an unreadable part."""
 WASTE_LIMIT_BYTES: Final = 64 * 1024 * 1024
@@ -103,7 +105,7 @@ class SourceError(SourceUnusable):
 
     @classmethod
     def of(cls, path: Path, what: str) -> "SourceError":
-        """Name the path before what is wrong with it."""
+        """Build the message: the path, then the problem."""
         return cls(f"{plain(named(path))}: {what}")
 
 
@@ -137,7 +139,7 @@ class SourceFile:
         self.path = path
         self.meter = Meter() if meter is None else meter
         self.read_bytes = 0
-        """Size of the file on disk, compressed or not."""
+        """Bytes read from disk so far, compressed or not."""
         self._unpacked_bytes = 0
         self._wasted_bytes = 0
         self._useful_at = 0
@@ -206,7 +208,7 @@ class SourceFile:
                 raise DamagedError("cut_off", "the file ends in the middle of its compressed data")
 
     def _next_member(self, data: bytes) -> bytes:
-        """Return the beginning of what follows a member, without the zeros that may fill a file up."""
+        """Return the data after a member, without the zeros that may pad a file."""
         data = data.lstrip(b"\0")
         while len(data) < _PACKED_BYTES and (more := self._read(_PACKED_BYTES)):
             data = (data + more).lstrip(b"\0")

@@ -11,7 +11,7 @@ _KEYS: Final = (
     "|lastTimestamp|lastTransitionTime|lastUpdateTime|renewTime|startTime|startedAt|time"
 )
 _OF_DAY: Final = re.compile(rb"T\d\d:\d\d:\d\d(?:\.\d{1,9})?Z")
-"""The search looks for the `T` first, which is many times faster than to look for the keys."""
+"""Searches for the `T` first, which is many times faster than searching for the keys."""
 _BEFORE: Final = re.compile(rb'(?<![\w\\])"?(?:' + _KEYS.encode() + rb')"?:\s*["\']?\d{4}-\d\d-\d\d\Z')
 _BEFORE_BYTES: Final = 64
 """The longest key, its quotes, spaces and the day."""

@@ -32,7 +32,7 @@ class Thing(NamedTuple):
     """Identifies an object of the API over all its versions; empty for anything else."""
     version: str = ""
     has_own_time: bool = False
-    """True if the newest time in it is its own, not that of the dump."""
+    """True if its newest time is its own, not the dump's."""
     is_of_all_nodes: bool = False
     """True if it holds for each node without its own answer."""
     is_taken_apart: bool = False
@@ -53,7 +53,7 @@ class _Spec(msgspec.Struct, frozen=True, rename="camel"):
 
 _SPEC: Final = msgspec.json.Decoder(_Spec)
 _ENFORCED: Final = "enforceNodeAllocatable"
-"""A file that leaves it out has the default; a kubelet that leaves it out of its answer has none."""
+"""A file without this field has the default; a kubelet's answer without it has no value."""
 
 
 _OF_SETTINGS: Final = frozenset({"syncFrequency", "fileCheckFrequency", "nodeStatusUpdateFrequency", "cgroupDriver"})
@@ -206,7 +206,7 @@ def _api_resource(found: Found) -> str:
 
 
 def is_manifest(found: Found) -> bool:
-    """Tell whether a pod is only what a person wants: nothing in it is of an API server or a kubelet."""
+    """Tell whether a pod is only a manifest, without fields of an API server or a kubelet."""
     if found.kind != "Pod" or bytes(found.fields.get("status", b"")) not in {b"", b"{}", b"null"}:
         return False
     metadata, spec = _metadata(found), if_decodable(_SPEC.decode, found.fields.get("spec", b""))

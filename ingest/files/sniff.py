@@ -213,7 +213,7 @@ def _holds_something(kind: FileKind, head: bytes, inside: PurePath) -> bool:
 
 
 def _of_sos(path: Path, refused: list[SourceError]) -> FileKind | None:
-    """A sosreport has the output of hundreds of commands: only those that are objects are looked at."""
+    """Tell whether to read a sosreport's output: of hundreds of commands only those that print objects count."""
     if _JOURNAL.search(path.as_posix()):
         return FileKind.LOG if kind_of(head_of(path)) is FileKind.LOG else None
     of_sos = _OF_SOS.search(path.name)

@@ -106,11 +106,11 @@ _TEXTS: Final[tuple[tuple[str, str], ...]] = (
     ),
     (
         r"(?:@?timestamp|@message|\"?[\w.@ ]{1,40}\"?),[^\n]*\n[^\n]*\"\{\"\"",
-        "a table with commas, whose cells are JSON; export the log as JSON",
+        "a CSV file whose cells are JSON; export the log as JSON",
     ),
     (
         r"(?:NAMESPACE,)?(?:NAME,READY,STATUS|NAME,STATUS,ROLES|LAST SEEN,TYPE,REASON)\b",
-        f"a table of kubectl with commas, which is not read; {SAVE}",
+        f"a table of kubectl as CSV, which is not read; {SAVE}",
     ),
     (r"(?:(?:pod|node|event)/[a-z0-9][a-z0-9.-]*\s*\n)+\s*\Z", f"names of objects without the objects; {SAVE}"),
     (r"(?:status|conditions|containerStatuses):\s*\n[ -]", f"a part of an object, without its kind and name; {SAVE}"),

@@ -28,12 +28,12 @@ _REPLICAS: Final = "min.insync.replicas"
 
 
 class Difference(NamedTuple):
-    """One topic that is not as it ought to be, or whose settings Kafka does not show."""
+    """A topic that differs from the expected one, or whose settings Kafka does not show."""
 
     topic: str
     what: str
     mend: str
-    """A command line, or what to do."""
+    """A command line, or another remedy."""
 
     def __str__(self) -> str:
         return f"topic {self.topic}: {self.what}. {self.mend}"

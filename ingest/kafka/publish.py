@@ -26,13 +26,13 @@ from ingest.kafka import aiokafka_fixes
 from ingest.kafka.reaching import explain_refusal
 from ingest.model.numbers import int64_of
 from ingest.model.topics import MAX_MESSAGE_BYTES, Topics, key_of
-from ingest.normalize.dead_letters import Buried
+from ingest.normalize.dead_letters import Letter
 
 SENT: Final = "sent"
 """The header that distinguishes a message sent again from a later one with the same content."""
 
 
-class Sent(NamedTuple):
+class PublisherNumber(NamedTuple):
     """The publisher of a message, and its number for that key in that topic. They rise, usually by 1."""
 
     publisher: str
@@ -42,7 +42,7 @@ class Sent(NamedTuple):
         return f"{self.number} {self.publisher}".encode()
 
     @classmethod
-    def parse(cls, header: bytes) -> "Sent":
+    def parse(cls, header: bytes) -> "PublisherNumber":
         """Raises ValueError if `header` did not write it."""
         number, publisher = header.decode().split(" ", 1)
         return cls(publisher, int64_of(number))
@@ -69,11 +69,11 @@ log = structlog.get_logger(__name__)
 
 
 class PublisherEnded(Exception):
-    """The publisher cannot go on; what it was given and Kafka has not acknowledged is not sent."""
+    """The publisher failed; its unacknowledged messages are not sent."""
 
 
 class PartitionsChanged(KafkaUnusable):
-    """A topic has another number of partitions than when it was first sent to."""
+    """A topic's number of partitions changed since it was first used."""
 
 
 @dataclass(slots=True, eq=False)
@@ -143,13 +143,13 @@ class Publisher:
         self._producer: AIOKafkaProducer | None = None
         self._unacknowledged: dict[int, _Message] = {}
         self._ahead: OrderedDict[int, None] = OrderedDict()
-        """The unacknowledged messages that follow no others."""
+        """Unacknowledged messages that wait for no others."""
         self._following: OrderedDict[int, _Message] = OrderedDict()
         """Messages that wait for some of these before they are sent."""
         self._due = asyncio.Event()
         """Set when the first of them may be sent."""
         self._sent = 0
-        self.buried: Counter[str] = Counter()
+        self.dead_letters: Counter[str] = Counter()
         self._numbers = _Numbers()
         self._partitions: dict[str, int] = {}
         """Partitions of each topic. With another number, a key's messages would continue in another partition."""
@@ -213,8 +213,8 @@ class Publisher:
                 if self._ended is not None:
                     raise PublisherEnded(_ENDED.format(self._ended)) from self._ended
                 number = self._sent = self._sent + 1
-                if partition is None:  # a state, whose keys are ever new, has its own
-                    headers = [*headers, (SENT, Sent(self._name, self._numbers.next(topic, key)).header())]
+                if partition is None:  # states have their own numbers, because their keys are always new
+                    headers = [*headers, (SENT, PublisherNumber(self._name, self._numbers.next(topic, key)).header())]
                 message = _Message(topic, key, value, headers, partition, follows)
                 self._unacknowledged[number] = message
                 if not follows:
@@ -223,7 +223,7 @@ class Publisher:
                     self._following[number] = message
                     return message.acknowledged
                 await self._push(number, message)
-        except asyncio.CancelledError:  # it was not handed over, and nobody waits for it
+        except asyncio.CancelledError:  # it was not handed over, and its caller is gone
             if number:
                 message.acknowledged.cancel()
                 self._done(number, None)
@@ -241,7 +241,7 @@ class Publisher:
             MESSAGES_SENT: lambda: {(): self._sent},
             UNACKNOWLEDGED: lambda: {(): len(self._unacknowledged)},
             PRODUCERS: lambda: {(): self._breaks},
-            DEAD_LETTERS: lambda: {(kind,): times for kind, times in self.buried.items()},
+            DEAD_LETTERS: lambda: {(kind,): times for kind, times in self.dead_letters.items()},
         }
 
     def _why_not(self) -> Iterator[str]:
@@ -337,7 +337,7 @@ class Publisher:
                     await self._push(*self._following.popitem(last=False))
 
     async def _ending(self, act: Callable[[], Awaitable[None]]) -> None:
-        """Act until an error, after which nothing is sent."""
+        """Run until an error, after which nothing is sent."""
         try:
             await act()
         except BaseException as error:
@@ -371,7 +371,7 @@ class Publisher:
         try:
             await producer.start()
             if topics := {message.topic for message in self._unacknowledged.values()}:
-                await producer.client.set_topics(topics)  # or the first refusal ends it before it knows the others
+                await producer.client.set_topics(topics)  # otherwise the first refusal hides the others
         except BaseException as error:
             await aiokafka_fixes.discard(producer, STOP_SECONDS)
             if not isinstance(error, KafkaError | OSError):
@@ -388,12 +388,12 @@ class Publisher:
                 await self._push(number, message)
 
     async def _discard_producer(self) -> None:
-        """Afterwards the old producer cannot send: a late message of it would come after newer ones."""
+        """Fence the old producer, because a late message of it would follow newer ones."""
         producer, self._producer = self._producer, None
         if producer is not None:
             await aiokafka_fixes.discard(producer, STOP_SECONDS)
 
 
-async def bury(publisher: Publisher, topics: Topics, letter: Buried) -> "asyncio.Future[None]":
+async def publish_dead_letter(publisher: Publisher, topics: Topics, letter: Letter) -> "asyncio.Future[None]":
     name, key = topics.dead_letters.name, key_of(letter.cluster, "")
     return await publisher.send(name, key, letter.payload, letter.headers())

@@ -1,4 +1,4 @@
-"""Explains why no broker of Kafka can be used, and what to do: aiokafka's own error lacks both."""
+"""Explains why no Kafka broker is usable, and what to do, which aiokafka's own error lacks."""
 
 import ssl
 from typing import Final
@@ -47,7 +47,7 @@ async def why_unreachable(bootstrap_servers: str, options: Options) -> str:
 
 
 def explain(error: BaseException) -> str:
-    """A failed connection in words, with the setting to look at. Never a password."""
+    """Describe a failed connection, with the setting to check, and never with a password."""
     if isinstance(error, FilesUnusable):
         return f"kafka.{error}"
     if isinstance(error, ssl.SSLCertVerificationError):
@@ -70,7 +70,7 @@ def explain_refusal(error: BaseException) -> str:
 
 
 def _text(error: BaseException) -> str:
-    """The error's own text: aiokafka puts the class before it, and Python the number."""
+    """Return the error's own text, without aiokafka's class name and Python's error number."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return str(error.args[0]) if error.args else ""

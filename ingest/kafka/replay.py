@@ -12,11 +12,11 @@ import xxhash
 from common.amounts import size
 from common.clock import SYSTEM, Clock
 from common.errors import BadRecord
-from ingest.kafka.publish import RECORDS, Publisher, bury
+from ingest.kafka.publish import RECORDS, Publisher, publish_dead_letter
 from ingest.model.observation import Observed, Position, Unreadable
 from ingest.model.records import Record
 from ingest.model.topics import MAX_MESSAGE_BYTES, Topics, encode_record, headers_of, key_of, kind_of
-from ingest.normalize.dead_letters import PAYLOAD_BYTES, Buried
+from ingest.normalize.dead_letters import PAYLOAD_BYTES, Letter
 from ingest.normalize.decoded import Digests, digest
 from ingest.normalize.normalize import normalized
 from ingest.normalize.redact import Received, kept
@@ -32,7 +32,7 @@ Publish: TypeAlias = Callable[[Received], Awaitable[Acknowledgements]]
 class Published:
     read: int = 0
     outside: int = 0
-    """Not between `since` and `until`."""
+    """Number of observations outside `since` and `until`."""
     repeated: int = 0
     records: Counter[str] = field(default_factory=Counter)
     dead_letters: Counter[str] = field(default_factory=Counter)
@@ -58,8 +58,8 @@ class Feed:
         self.published.read += not (isinstance(item, Observed) and item.is_implied)
         if isinstance(item, Unreadable):
             error = BadRecord(item.error_type, item.reason)
-            return await self._bury(
-                Buried.of(item.cluster, item.ts, item.position, error, kept(item.raw, strict=self._strict))
+            return await self._dead_letter(
+                Letter.of(item.cluster, item.ts, item.position, error, kept(item.raw, strict=self._strict))
             )
         observation, position = item.observation, item.position
         messages, complaint = _messages(lambda: normalized(observation, strict=self._strict))
@@ -67,10 +67,13 @@ class Feed:
         if complaint is None:
             return sent
         raw = kept(item.raw, strict=self._strict)
-        return [*sent, *await self._bury(Buried.of(observation.cluster, observation.ts, position, complaint, raw))]
+        return [
+            *sent,
+            *await self._dead_letter(Letter.of(observation.cluster, observation.ts, position, complaint, raw)),
+        ]
 
     async def publish(self, received: Received) -> Acknowledgements:
-        """Publish what a live source received. A digest is its place: sent again after a restart, it is the same."""
+        """Publish an observation of a live source. Its digest identifies it, so it is the same after a restart."""
         self.published.read += 1
         source = f"live/{received.resource}"
         messages, complaint = _messages(lambda: received.normalized(strict=self._strict))
@@ -81,7 +84,10 @@ class Feed:
         observation = received.redacted(strict=self._strict)
         position = Position(source, f"{digest(observation):016x}")
         raw = kept(bytes(observation.object), strict=self._strict)
-        return [*sent, *await self._bury(Buried.of(observation.cluster, observation.ts, position, complaint, raw))]
+        return [
+            *sent,
+            *await self._dead_letter(Letter.of(observation.cluster, observation.ts, position, complaint, raw)),
+        ]
 
     async def _send(self, messages: Sequence[_Message], position: Position) -> Acknowledgements:
         """Send messages; those of a cluster's log follow when Kafka has all of nodes' logs that was sent before.
@@ -98,21 +104,21 @@ class Feed:
             sent.append(await self._publisher.send(topic, key, value, headers, follows=not record.node))
         return sent
 
-    async def _bury(self, letter: Buried) -> Acknowledgements:
+    async def _dead_letter(self, letter: Letter) -> Acknowledgements:
         sent = []
         self.published.dead_letters[letter.error_type] += 1
-        self._publisher.buried[letter.error_type] += 1
+        self._publisher.dead_letters[letter.error_type] += 1
         if (record := letter.record()) is not None:
             headers = headers_of(record, f"{letter.position}#dead_letter")
             topic, key = self._topics.of(record).name, key_of(record.cluster, "")
             sent.append(await self._publisher.send(topic, key, encode_record(record), headers, follows=True))
-        return [*sent, await bury(self._publisher, self._topics, letter)]
+        return [*sent, await publish_dead_letter(self._publisher, self._topics, letter)]
 
 
 def _messages(
     normalize: Callable[[], tuple[list[Record], BadRecord | None]],
 ) -> tuple[list[_Message], BadRecord | None]:
-    """The records with their messages' values, none where one is longer than Kafka takes; and what is wrong."""
+    """Return the records with their messages' values, none if one is too long for Kafka; and the faults."""
     try:
         records, complaint = normalize()
     except BadRecord as error:

@@ -15,7 +15,7 @@ from aiokafka import AIOKafkaConsumer, OffsetAndMetadata, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError
 
-from ingest.apiserver.versions import Kept
+from ingest.apiserver.versions import StoredVersions
 from ingest.kafka.aiokafka_fixes import Options, committed, started
 from ingest.kafka.reaching import explain
 from ingest.model.observation import UNDECODABLE
@@ -41,7 +41,7 @@ _decoder: Final = msgspec.json.Decoder(_Committed)
 @asynccontextmanager
 async def versions_in(
     bootstrap_servers: str, options: Options, group: str, topic: str, cluster_uid: str
-) -> AsyncIterator[Kept]:
+) -> AsyncIterator[StoredVersions]:
     """Read the versions that the group committed to the topic, and keep newer ones there within the block.
 
     It takes none of another cluster. It finds none while Kafka does not answer, or if the user may not use the
@@ -83,7 +83,7 @@ async def versions_in(
                 versions = _versions(before.metadata, cluster_uid)
         except (KafkaError, TimeoutError) as error:
             log.warning("versions cannot be read: everything is listed", group=group, reason=explain(error))
-        yield Kept(versions, save)
+        yield StoredVersions(versions, save)
 
 
 def _versions(metadata: str, cluster_uid: str) -> Mapping[str, str]:

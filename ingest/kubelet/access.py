@@ -18,9 +18,9 @@ from ingest.apiserver.requests import api_error, get, read_body, unanswered
 from ingest.model.observation import if_decodable
 
 TIMEOUT: Final = aiohttp.ClientTimeout(total=9, sock_connect=5)
-"""Below the interval, so that a slow kubelet costs its own samples and no one else's."""
+"""Below the interval, so that a slow kubelet loses only its own samples."""
 KEPT_SECONDS: Final = 75.0
-"""An idle connection; a kubelet closes it after 90. A new one costs a TLS handshake, more than the question."""
+"""Seconds that an idle connection is kept. A kubelet closes it after 90, and a new TLS handshake is costly."""
 OTHERWISE: Final = "ask through the API server (watch.kubelet.access: proxy), which needs get on nodes/proxy"
 _FOR_ANOTHER_NAME: Final = {62, 64}
 """OpenSSL's verdicts for a trusted certificate of another name, and of another address."""
@@ -33,7 +33,7 @@ BODY_LIMIT_BYTES: Final = 16 * 1024 * 1024 - 4096
 
 
 class KubeletUnreachable(ConnectionError):
-    """A kubelet's port does not answer us, or not as the one we trust; the message is one safe line with the cure."""
+    """A kubelet's port does not answer, or is not trusted; the message is one safe line with the remedy."""
 
 
 class Address(NamedTuple):

@@ -89,7 +89,7 @@ class Fleet:
         )
 
     def exists(self, name: str, node: msgspec.Raw) -> None:
-        """Poll this node's kubelet at its address of now."""
+        """Poll this node's kubelet at its current address."""
         address = kubelet_address(node)
         if address:
             self._addresses[name] = address

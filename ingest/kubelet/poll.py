@@ -1,4 +1,4 @@
-"""Kubelets' statistics, settings and metrics, steadily polled (rules: kubelet-metrics, recorded-behaviour)."""
+"""Polls kubelets' statistics, settings and metrics (rules: kubelet-metrics, recorded-behaviour)."""
 
 import asyncio
 import zlib
@@ -30,7 +30,7 @@ SLOW_SECONDS: Final = 2.0
 """A kubelet that took longer over an answer counts as slow."""
 SLOW_FOR_SECONDS: Final = 300.0
 TOGETHER_SECONDS: Final = 0.125
-"""Kubelets are asked at multiples of this: many at once cost a sixth less than each with a wake-up of its own."""
+"""Kubelets are asked at multiples of this, because batches cost a sixth less than single wake-ups."""
 
 Pace = Literal["quick", "slow", "failing"]
 Fetch = Callable[[str, str], Awaitable[bytes]]
@@ -76,14 +76,14 @@ class Kubelets:
         self._on_answer = on_answer
 
     async def poll(self, node: str) -> None:
-        """Poll one kubelet until cancelled. A node keeps its moment within the interval, however late answers are."""
+        """Poll one kubelet until cancelled, always at the node's own offset within the interval."""
         kubelet = _Kubelet(node, self._clock)
         begun = self._clock.monotonic()
         due_at = ceil(begun / TOGETHER_SECONDS) * TOGETHER_SECONDS + offset_seconds(node, self._round_seconds)
         await self._clock.sleep(due_at - begun)
         while True:
             try:
-                for resource in POLLED:  # what is forbidden holds up nothing else
+                for resource in POLLED:  # a forbidden resource does not delay others
                     await self._ask_where_due(kubelet, resource)
             except (ApiError, TooLargeError, _Unreadable, *TRANSPORT_ERRORS) as problem:
                 forget_frames(problem)
@@ -117,7 +117,7 @@ class Kubelets:
         data = resource.read(body)
         decoded = _decoded(resource, data)
         if resource is STATS_SUMMARY and kubelet.is_new:
-            kubelet.is_new = False  # even if this fails: statistics do not wait for settings twice
+            kubelet.is_new = False  # even if this fails, because statistics wait for settings only once
             await self._ask_where_due(kubelet, CONFIGZ)  # else the first sample would be judged by default thresholds
         await self._emitter.answer("kubelet", resource.name, data, decoded, kubelet.node)
         self._tally["kubelet", "observation"] += 1
@@ -168,7 +168,7 @@ class _Kubelet:
 
     @property
     def is_slow(self) -> bool:
-        """It kept a request waiting lately, whether it answered in the end or not, and however it did since."""
+        """True if it recently kept a request waiting, whether it answered or not."""
         return self._clock.monotonic() < self._slow_until
 
     def took(self, seconds: float) -> None:
@@ -180,11 +180,11 @@ class _Kubelet:
         return due_at is None or self._clock.monotonic() >= due_at
 
     def asked(self, resource: str, again_seconds: float) -> None:
-        """Note that it was asked, and when it is due again."""
+        """Record that it was asked, and when it is due again."""
         self._due_at[resource] = self._clock.monotonic() + again_seconds
 
     def has_pods(self, uids: Iterable[str]) -> None:
-        """They are these now, in any order; where they were others, what changes with them is due."""
+        """Record the current pods, in any order; if they changed, resources that depend on pods are due."""
         before, self._pods = self._pods, hash(frozenset(uids))
         if before != self._pods:
             for resource in POLLED:
@@ -206,7 +206,7 @@ class _Kubelet:
 
 
 def offset_seconds(node: str, interval_seconds: float) -> float:
-    """A node's moment in the interval, a multiple of TOGETHER_SECONDS and alike in every process: an even spread."""
+    """Return a node's offset in the interval: a multiple of TOGETHER_SECONDS, evenly spread and always the same."""
     return zlib.crc32(node.encode()) / 2**32 * interval_seconds // TOGETHER_SECONDS * TOGETHER_SECONDS
 
 

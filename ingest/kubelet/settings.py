@@ -36,7 +36,7 @@ class KubeletSettings(Section):
     in_flight: PositiveInt = 64
 
     def seconds(self) -> dict[str, float]:
-        """Between two answers, by resource."""
+        """Seconds between two answers, by resource."""
         named = {
             STATS_SUMMARY.name: self.summary_seconds,
             METRICS.name: self.metrics_seconds,

@@ -19,7 +19,7 @@ from ingest.apiserver.connect import configuration
 from ingest.apiserver.emitting import Emitter
 from ingest.apiserver.filters import metadata_of
 from ingest.apiserver.node_leases import NodeLeases
-from ingest.apiserver.versions import NOT_KEPT, Acknowledgements, Kept, Ticket, VersionFile
+from ingest.apiserver.versions import NOT_KEPT, Acknowledgements, StoredVersions, Ticket, VersionFile
 from ingest.apiserver.watch import Watch
 from ingest.kubelet.fleet import Fleet
 from ingest.live.scheduler import Scheduler, schedulers
@@ -64,7 +64,7 @@ class Live:
     """Runs the sources of one cluster; `tally` counts events by stream."""
 
     def __init__(
-        self, settings: LiveSettings, access: Configuration, kept: Kept = NOT_KEPT, clock: Clock = SYSTEM
+        self, settings: LiveSettings, access: Configuration, kept: StoredVersions = NOT_KEPT, clock: Clock = SYSTEM
     ) -> None:
         self.tally: Tally = Counter()
         self._settings = settings
@@ -90,7 +90,9 @@ class Live:
         )
 
     @classmethod
-    async def connect(cls, settings: LiveSettings, kept: Kept = NOT_KEPT, *, clock: Clock = SYSTEM) -> "Live":
+    async def connect(
+        cls, settings: LiveSettings, kept: StoredVersions = NOT_KEPT, *, clock: Clock = SYSTEM
+    ) -> "Live":
         """Read the credentials, and the versions file, if any. Raises SourceUnusable."""
         access = await configuration(settings.kubeconfig, settings.context)
         if settings.versions_file:
@@ -222,7 +224,7 @@ class Live:
 
     def _node_changed(self, observation: Observation, decoded: Any, leases: NodeLeases) -> None:
         self._fleet.changed(observation)
-        if observation.type == "DELETED":  # which is not decoded where only a list lacks it
+        if observation.type == "DELETED":  # not decoded if it only vanished from a list
             leases.gone(metadata_of(observation.object).name)
         elif decoded is not None:
             leases.changed(decoded)

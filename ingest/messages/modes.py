@@ -57,7 +57,7 @@ def words_of(text: str) -> frozenset[str]:
 
 
 def known_words(text: str, named: frozenset[str], *, counts: bool = False) -> str:
-    """The text with what has an unknown word between two spaces withheld, twice as once. Linear in its length.
+    """Withhold every unknown word between two spaces. Idempotent, and linear in the text's length.
 
     Words of what the message has `named`, an image or a pod, are known; numbers have few digits, unless they are
     `counts`.
@@ -137,7 +137,7 @@ _HOLE: Final = re.compile(r"{(\w+)}")
 class _Shape(NamedTuple):
     pattern: re.Pattern[str]
     texts: tuple[Callable[[str, frozenset[str]], str], ...]
-    """Functions that return the passing part of each group, by the words that are named outside of the groups."""
+    """Functions that return the passing part of each group, by the literal words outside the groups."""
 
 
 def fit(reason: str, text: str) -> str | None:
@@ -194,7 +194,7 @@ _MOST_CHARACTERS: Final = 64 * 1024
 
 
 def allowed(reason: str, message: str) -> str:
-    """Return the passing part of a message; applying it twice changes nothing more."""
+    """Return the passing part of a message. Idempotent."""
     if not message:
         return message
     return (_remembered_passing if len(message) <= _CACHED_CHARACTERS else _allowed)(reason, message)
@@ -233,7 +233,7 @@ Redact: TypeAlias = Literal["credentials", "strict"]
 
 
 class Mode(NamedTuple):
-    """The passing parts of a reason, and of a message with its reason; applying it twice changes nothing more."""
+    """Return the passing parts of a reason, and of a message with its reason. Idempotent."""
 
     reason: Callable[[str], str]
     message: Callable[[str, str], str]

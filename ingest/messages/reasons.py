@@ -19,12 +19,12 @@ STARTS: Final = ("Starting kubelet.", f"{COMBINED}Starting kubelet.")
 
 
 def is_kubelet_start(reason: str, message: str) -> bool:
-    """Tell whether an Event of a Node is its kubelet's own at its start."""
+    """Tell whether an Event about a Node is its kubelet's report of its own start."""
     return reason == STARTING and message.strip() in STARTS
 
 
 def prefix_of(message: str) -> str:
-    """All that stands before the message itself, empty if nothing does.
+    """Return the prefixes before the message itself, or an empty text.
 
     A message of its own can begin as the older one does ("Pod sandbox changed"): who reads it tries it whole first.
     """
@@ -33,7 +33,7 @@ def prefix_of(message: str) -> str:
 
 
 def without_rejection(text: str) -> str:
-    """An admission's message, from a pod's status as from its Event."""
+    """Return an admission's message without its prefix, from a pod's status or its Event."""
     if text.startswith(_SHUTDOWN):
         return text
     return next((text.removeprefix(each) for each in REJECTED if text.startswith(each)), text)
@@ -48,7 +48,7 @@ _SPELLED: Final = {
 }
 """Current spelling of a reason, by its other spellings: from kubelets before 1.18, and from tools that repeat it."""
 OUT_OF: Final = re.compile(r"OutOf[A-Za-z0-9][-A-Za-z0-9./]{0,252}")
-"""The reason of a refusal because of too little of a resource."""
+"""The reason of a refusal if the node has too little of a resource."""
 REFUSALS: Final = frozenset(
     {
         "AppArmor",

@@ -21,7 +21,7 @@ class NumaNodeUsage(msgspec.Struct, frozen=True, gc=False):
     hugepages_total_bytes: Count = 0
     hugepages_free_bytes: Count = 0
     cpu_busy_ratio: float | None = None
-    """Since the sample before."""
+    """Share of busy time since the previous sample."""
 
 
 class MachineMemory(msgspec.Struct, frozen=True, gc=False):
@@ -50,10 +50,10 @@ class FileSystem(msgspec.Struct, frozen=True, gc=False):
     available_bytes: Count
     used_bytes: Count
     inodes: Count | None = None
-    """None if it has no limit of them."""
+    """None if it has no limit of inodes."""
     inodes_free: Count | None = None
     images_known: bool = False
-    """The file systems of images and writable layers were known, and are others."""
+    """True if the file systems of images and writable layers were known, and this is neither."""
 
 
 class NumaPodMemory(msgspec.Struct, frozen=True):
@@ -88,10 +88,10 @@ class KubeletLine(msgspec.Struct, frozen=True, omit_defaults=True):
     uid: str = ""
     resource: str = ""
     pods: tuple[str, ...] = ()
-    """In the order in which they would be evicted."""
+    """Pods in the order in which they would be evicted."""
     image: str = ""
     amount_bytes: Count | None = None
-    """To free, or the size of the image."""
+    """Bytes to free, or the size of the image."""
     message: str = ""
     earliest: datetime | None = None
     """Bounds of its time, where that is not known."""
@@ -131,7 +131,7 @@ class NumaClaim(msgspec.Struct, frozen=True, array_like=True, gc=False):
     arrived_at: datetime
     uid: str
     cpus: tuple[Int64, ...]
-    """CPUs of each of its containers that is placed on its own."""
+    """CPUs of each of its containers that is placed separately."""
     group: str = ""
 
 

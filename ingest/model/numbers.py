@@ -1,4 +1,4 @@
-"""Integers as wide as Kubernetes' own. A wider one is invalid, and its object is a dead letter.
+"""Integers of the same width as in Kubernetes. A wider one is invalid, and its object is a dead letter.
 
 A computed number can be wider again; `storable` limits it to the range of states and tables.
 """
@@ -27,12 +27,12 @@ def int64_of(text: str) -> int:
 
 
 def within_int64(value: int) -> int:
-    """The number, or the one of 64 bits that is nearest to it."""
+    """Return the number, or the nearest one of 64 bits."""
     return min(max(value, _INT64_MIN), INT64_MAX)
 
 
 def storable(value: Any) -> Any:
-    """The same with of each number beyond 64 bits the nearest that fits, and of half a surrogate pair a `?`."""
+    """Replace each number beyond 64 bits with the nearest that fits, and half a surrogate pair with a `?`."""
     found: Any
     match value:
         case bool():

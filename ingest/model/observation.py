@@ -39,14 +39,14 @@ def observation_of(
     node: str = "",
     change: Change = "SNAPSHOT",
 ) -> Observation:
-    """The observation of an object or answer, which is JSON."""
+    """Build the observation of an object or answer, which is JSON."""
     return Observation(
         ts=ts, cluster=cluster, source=source, resource=resource, type=change, node=node, object=msgspec.Raw(body)
     )
 
 
 class Position(NamedTuple):
-    """Origin of an observation, for a person who looks for it."""
+    """The place where an observation was read, for people."""
 
     source: str
     """A file's path, or a topic's name."""
@@ -70,13 +70,13 @@ class Observed(NamedTuple):
     the same whenever it is read. A fact from a text depends on what else there is, and has FROM_TEXT.
     """
     is_implied: bool = False
-    """It follows from another observation, and does not count as read."""
+    """True if it follows from another observation, and does not count as read."""
     texts: tuple[int, ...] = ()
     """Identifies the texts of a dump, together with FROM_TEXT, in its first fact."""
 
 
 FROM_TEXT: Final = 1
-"""The `fact` of all that is in logs and tables."""
+"""The `fact` of everything from logs and tables."""
 
 
 class Unreadable(NamedTuple):
@@ -88,7 +88,7 @@ class Unreadable(NamedTuple):
     reason: str
     raw: bytes
     ts: datetime | None = None
-    """When it was observed, where that could still be read."""
+    """The time of observation, if it could be read."""
     cluster: str = ""
 
 

@@ -35,7 +35,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", omit_d
         return self.cluster, self.ts, self.node
 
     def folded(self) -> "Record":
-        """The same as reducers see it."""
+        """Return the form that reducers see."""
         return self
 
 
@@ -43,7 +43,7 @@ class NodeRecord(Record, frozen=True, tag="node"):
     change: ObjectChange
     object: Node
     reconciled: bool = False
-    """Nobody saw it go: a complete list does not have it. Only its identity is known."""
+    """True if its deletion was not seen, and a complete list lacks it. Only its identity is known."""
 
 
 class KnownNodeRecord(Record, frozen=True, tag="known_node"):
@@ -108,7 +108,7 @@ class PodPlacement(Record, frozen=True, tag="pod_placement"):
     """Last transition of the condition PodScheduled."""
     owner_kind: str = ""
     ends: bool = False
-    """It is being deleted, or is over."""
+    """True if it is being deleted or has ended."""
 
 
 class PodActRecord(Record, frozen=True, tag="pod_act"):
@@ -120,7 +120,7 @@ class PodActRecord(Record, frozen=True, tag="pod_act"):
     cause: str
     actor: str
     reason: str
-    """These two are the Event's."""
+    """Reason and message of the Event."""
     message: str
     at: datetime
 
@@ -153,11 +153,11 @@ class SampleRecord(Record, frozen=True, tag="summary"):
 
 
 class SettingsRecord(Record, frozen=True, tag="settings"):
-    """One `/configz`, or what a kubelet is meant to have."""
+    """One `/configz`, or a kubelet's intended settings."""
 
     config: KubeletConfiguration
     intended_by: str = ""
-    """Namespace and name of the ConfigMap that has them, where no kubelet answered; else empty."""
+    """Namespace and name of their ConfigMap, if no kubelet answered; otherwise empty."""
 
 
 class MetricsRecord(Record, frozen=True, tag="metrics"):
@@ -236,7 +236,7 @@ class NodeNumaRecord(Record, frozen=True, tag="node_numa"):
     kubelet_version: str = ""
     control_plane: bool = False
     single_numa: bool = False
-    """Its Topology Manager lets no container span NUMA nodes."""
+    """True if its Topology Manager lets no container span NUMA nodes."""
     exclusive_cpus: Int64 = 0
     allocatable_cpus: Int64 = 0
     """CPUs that are not reserved."""
@@ -256,7 +256,7 @@ class SourceErrorRecord(Record, frozen=True, tag="source_error"):
     """The reason, in words for people."""
     problem: Problem = "unreadable"
     since: datetime | None = None
-    """When it was heard last, where changes may have been missed since then and the watcher knows when that was."""
+    """Time since which changes may have been missed, if the watcher knows it."""
     silent_seconds: float | None = None
     """Time for which a source has been silent."""
     entries: Count | None = None
@@ -273,7 +273,7 @@ class InventoryRecord(Record, frozen=True, tag="inventory"):
     resource: str
     keys: tuple[str, ...] = ()
     after: str = ""
-    """A part of it: only keys greater than this one are listed here,"""
+    """The page has only keys greater than this one,"""
     until: str = ""
     """and none greater than this one, unless it is empty."""
     of_logs: bool = False
@@ -296,7 +296,7 @@ class HeardRecord(Record, frozen=True, tag="heard"):
 
     resource: str
     anew: bool = False
-    """It began then, with a list: nobody knows what happened since it was last heard."""
+    """True if the watch began with a list: changes since its last bookmark may be missing."""
     since: datetime | None = None
     """Time of the list request if the watch began again. Changes during the list follow it."""
     target: str = ""
@@ -334,7 +334,7 @@ class SchedulerCacheRecord(Record, frozen=True, tag="scheduler_cache"):
     queues: tuple[SchedulerQueue, ...] = ()
     """Empty if they are unknown, or of a replica that does not lead, whose queues no pod leaves."""
     cut: bool = False
-    """Its dump ends before that of the queues, so it had these nodes and perhaps more."""
+    """True if the dump was cut before its queues, so the cache may have more nodes."""
 
 
 class SchedulingAttemptRecord(Record, frozen=True, tag="scheduling_attempt"):
@@ -348,11 +348,11 @@ class LogBeganRecord(Record, frozen=True, tag="log_began"):
 
     target: str
     uid: str = ""
-    """The node's, if its log began with it or it was created again."""
+    """The node's UID, if its log began with the node or the node was recreated."""
 
 
 class ForgetRecord(Record, frozen=True, tag="forget"):
-    """On the log of a node that does not exist and has not for hours: what is remembered of it is given up."""
+    """On the log of a node that has not existed for hours: its state is dropped."""
 
 
 class DeadLetterRecord(Record, frozen=True, tag="dead_letter"):

@@ -25,7 +25,7 @@ class _Stream:
 
 
 class Freshness:
-    """When each stream was last heard. A silence is reported past its limit, and each time it has doubled."""
+    """Tracks when each stream last sent data. A silence is reported past its limit, and each time it has doubled."""
 
     def __init__(self) -> None:
         self._streams: dict[str, _Stream] = {}
@@ -38,13 +38,13 @@ class Freshness:
         self._streams.pop(stream, None)
 
     def saw(self, stream: str, at: datetime) -> None:
-        """The stream gave a sign of life; one that is not expected is ignored."""
+        """Record a sign of life of the stream; ignore an unexpected stream."""
         if known := self._streams.get(stream):
             known.seen_at = max(known.seen_at, at)
             known.report_after_seconds = known.limit_seconds
 
     def silent(self, at: datetime) -> list[Silence]:
-        """The silences to report now."""
+        """Return the silences to report now."""
         due = []
         for name, stream in self._streams.items():
             seconds = (at - stream.seen_at).total_seconds()
@@ -54,7 +54,7 @@ class Freshness:
         return due
 
     def silent_now(self, at: datetime) -> list[Silence]:
-        """All silences, reported or not."""
+        """Return all silences, reported or not."""
         ages = self.ages_seconds(at).items()
         return [Silence(name, age) for name, age in ages if age > self._streams[name].limit_seconds]
 
@@ -86,7 +86,7 @@ def error_observation(
 
 
 def bookmark_observation(at: datetime, cluster: str, resource: str, *, since: datetime | None = None) -> Observation:
-    """Report that a watch was complete then; if it began then, that it is so `since` the beginning of its list."""
+    """Build a bookmark: a watch was complete at this time; if it began then, `since` the start of its list."""
     body = msgspec.json.encode({"anew": True, "since": since} if since else {})
     return observation_of(at, cluster, "list" if since else "watch", resource, body, change="BOOKMARK")
 
@@ -98,7 +98,7 @@ class Failure:
         self._clock = clock
         self._reported_at = 0.0
         self.text = ""
-        """Reason why it fails now; empty while it does not."""
+        """Reason why it fails now; empty while it works."""
 
     def recovered(self) -> None:
         self.text = ""

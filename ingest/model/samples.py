@@ -143,7 +143,7 @@ class PodUsages(msgspec.Struct, frozen=True, gc=False):
 
 
 def check_columns(pods: PodColumns | PodUsages) -> None:
-    """Raises ValueError if columns are not of one length; an older version has no `volumes`."""
+    """Check the columns. Raises ValueError if their lengths differ; older versions lack `volumes`."""
     lengths = {len(getattr(pods, name)) for name in pods.__struct_fields__[:-1]}
     if len(lengths) > 1 or len(pods.volumes) not in {0, *lengths}:
         raise ValueError("columns of pods differ in length")
@@ -189,7 +189,7 @@ def pack(pods: PodColumns) -> Packed:
 
 
 def unpack(packed: Packed) -> dict[str, Column]:
-    """The columns that `pack` was given, by their names."""
+    """Return the columns that `pack` was given, by name."""
     pods = len(packed.values) // BYTES // len(TYPE_CODES)
     return {
         name: _unpacked(typecode, packed.values[BYTES * start :][: BYTES * pods], packed.absent[start:][:pods])
@@ -205,7 +205,7 @@ def _unpacked(typecode: TypeCode, values: bytes, absent: bytes) -> Column:
 
 
 def pack_column(typecode: TypeCode, values: Sequence[float | None]) -> bytes:
-    """One column as `Packed.values` has it."""
+    """Pack one column for `Packed.values`."""
     try:
         # half the time of array's own
         return struct.pack(f"{len(values)}{typecode}", *values)

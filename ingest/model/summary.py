@@ -62,7 +62,7 @@ class Filesystem(_Part, frozen=True):
 
     @property
     def available(self) -> int | None:
-        """At most all that there is, as for the kubelet's image GC (rules: image-gc-loop)."""
+        """Available bytes, at most the capacity, like the kubelet's image GC (rules: image-gc-loop)."""
         most, available = self.capacity_bytes, self.available_bytes
         return min(available, most) if most and available is not None else available
 
@@ -183,7 +183,7 @@ _NO_SWAP: Final = Swap()
 
 
 class Summary(_Part, frozen=True):
-    """A kubelet's answer, as far as it is kept."""
+    """The kept fields of a kubelet's answer."""
 
     node: NodeStats
     pods: list[PodStats] | None = None

@@ -33,7 +33,7 @@ class Topic(NamedTuple):
     min_insync_replicas: int = 1
 
     def config(self) -> dict[str, str]:
-        """Kafka's own settings of it: nothing that matters is left to the broker's defaults."""
+        """Return Kafka's settings of the topic; no setting that matters is left to the broker's defaults."""
         kept = {
             "cleanup.policy": "delete",
             "retention.ms": str(self.retention_hours * _HOUR_MS),
@@ -50,7 +50,7 @@ class Topic(NamedTuple):
 
 
 class Topics(NamedTuple):
-    """The catalogue. Nodes' and clusters' logs have as many partitions as the changelogs of their states."""
+    """Return the catalogue. Logs have as many partitions as the changelogs of their states."""
 
     nodes: Topic
     cluster: Topic
@@ -62,7 +62,7 @@ class Topics(NamedTuple):
         return self.nodes if record.node else self.cluster
 
     def flat(self, table: str) -> Topic:
-        """The topic of a table's rows, a message each, where the settings ask for it."""
+        """Return the topic of a table's flat messages, one for each row."""
         name = f"{self.findings.name.removesuffix('findings')}flat.{table}"
         return self.findings._replace(name=name, what=f"Rows of {table}, a flat JSON object each")
 
@@ -74,7 +74,7 @@ def topics(
     retention_hours: int = RETENTION_HOURS,
     min_insync_replicas: int = 1,
 ) -> Topics:
-    """The topics of one Leadsman: several on one Kafka have different prefixes."""
+    """Return the topics of one installation; installations that share Kafka have different prefixes."""
     of_records = (
         ("nodes", "Every record about one node, keyed cluster/node: one log a node"),
         ("cluster", "Records of no single node, keyed cluster: one log a cluster"),
@@ -91,7 +91,7 @@ def topics(
 
 
 def changelogs(group: str, logs: Topics) -> Sequence[Topic]:
-    """The topics from which a group's workers recover states; Faust would make them with the broker's defaults."""
+    """Return the topics from which workers recover states; Faust would create them with the broker's defaults."""
     return [
         source._replace(
             name=f"{group}-{table}-changelog", what=f"States of the logs in {source.name}", compacted=True
@@ -105,7 +105,7 @@ _decoder: Final[msgspec.json.Decoder[AnyRecord]] = msgspec.json.Decoder(AnyRecor
 
 
 def key_of(cluster: str, node: str) -> bytes:
-    """The key of a log: `cluster/node`, or `cluster` for the cluster's own."""
+    """Return the key of a log: `cluster/node`, or `cluster` for the cluster's log."""
     escaped = cluster.replace("%", "%25").replace("/", "%2F")
     return (f"{escaped}/{node}" if node else escaped).encode()
 
@@ -117,12 +117,12 @@ def cluster_of(key: bytes) -> str:
 
 
 def encode_record(record: Record) -> bytes:
-    """The value of a record's message: JSON with its `kind`."""
+    """Encode a record as JSON with its `kind`."""
     return _encode(record)
 
 
 def decode_record(value: bytes) -> AnyRecord:
-    """A message's record; raises msgspec.MsgspecError, RecursionError or UnicodeDecodeError."""
+    """Decode a message's record. Raises msgspec.MsgspecError, RecursionError or UnicodeDecodeError."""
     record = _decoder.decode(value)
     if record.ts.tzinfo is None or not EARLIEST <= record.ts < LATEST:
         raise msgspec.ValidationError("the time has no zone, or is not in 1970 to 2199 - at `$.ts`")
@@ -130,7 +130,7 @@ def decode_record(value: bytes) -> AnyRecord:
 
 
 def kind_of(record: Record) -> str:
-    """The name of a record's type in headers and JSON."""
+    """Return the name of a record's type in headers and JSON."""
     return str(record.__struct_config__.tag)
 
 

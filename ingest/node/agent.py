@@ -41,9 +41,9 @@ UNREADABLE: Final = Figure("agent_unreadable", "gauge", "1 for what cannot be re
 FULL_SECONDS: Final = 600.0
 """Time after which everything is emitted again, so that a reader who starts in the middle catches up."""
 SIGN_SECONDS: Final = 60.0
-"""Between two signs of life, and the most between two looks: an agent not heard for 2 minutes is silent."""
+"""Seconds between two heartbeats, and the most between two reads: an agent counts as silent after 2 minutes."""
 SAMPLE_SECONDS: Final = 60.0
-"""Between two samples of what changes all the time."""
+"""Seconds between two samples of values that always change."""
 ROTATION: Final = Rotation(limit_bytes=16 * 1024 * 1024, limit_seconds=86_400.0, compression="gzip", keep=30)
 """Rotation of a folder on the machine's own disk: a month, and never more than 480 MiB."""
 
@@ -62,7 +62,7 @@ class AgentSettings(NamedTuple):
 
 
 class Agent:
-    """Reads one machine, and emits what changed since it last did."""
+    """Reads one machine, and emits the changes since the last read."""
 
     def __init__(self, settings: AgentSettings, clock: Clock = SYSTEM) -> None:
         self._settings = settings
@@ -85,7 +85,7 @@ class Agent:
         return [failure.text for failure in self._failures.values() if failure.text]
 
     def observe(self) -> list[Observation]:
-        """Look, and add a sign of life each minute, so that an ended agent differs from a node without news."""
+        """Read, and emit a heartbeat each minute, so that an ended agent differs from a node without changes."""
         seen = self.look()
         now = self._clock.monotonic()
         # the next look would be too late
@@ -187,7 +187,7 @@ class _Sampled:
 
 
 def _json_file(path: Path) -> bytes:
-    """The file as it is; the rule that reads it checks its checksum."""
+    """Return the file unchanged; the rule that reads it verifies its checksum."""
     text = read_file(path).strip()
     try:
         msgspec.json.decode(text, type=dict[str, object])
@@ -197,7 +197,7 @@ def _json_file(path: Path) -> bytes:
 
 
 class _PodResources:
-    """Asks the service where its socket is. A socket that was there and went is a failure."""
+    """Asks the service if its socket exists. A socket that vanished is a failure."""
 
     def __init__(self, socket: Path) -> None:
         self._socket = socket

@@ -29,7 +29,7 @@ _VALUES: Final = {
     "memory.limit_in_bytes": ("memory_limit_bytes",),
     "memory.max": ("memory_limit_bytes",),
 }
-"""Files of both versions, and what their words are."""
+"""Files of both versions, with the meaning of their words."""
 
 
 def pod_cgroups(hierarchy: Path) -> list[tuple[str, Path]]:
@@ -73,7 +73,7 @@ def _values(folder: Path) -> Iterator[tuple[str, int]]:
 
 
 def _words(path: Path) -> list[str]:
-    """Empty where there is no such file, or the cgroup ended."""
+    """Read a file; empty if it does not exist, or the cgroup ended."""
     try:
         words = read_file(path).split()
     except CannotReadError:

@@ -63,7 +63,7 @@ def read_cpu_topology(root: Path) -> list[Cpu]:
     cpus = []
     for cpu in sorted(online):
         topology = cpu_folder / f"cpu{cpu}" / "topology"
-        # The kernel reports -1 where the firmware names no package.
+        # the kernel reports -1 if the firmware names no package
         socket = max(_id(topology / "physical_package_id"), 0)
         if numa_of and cpu not in numa_of:
             raise CannotReadError(f"{plain(cpu_folder)}: CPU {cpu} is online and in no NUMA node")

@@ -1,4 +1,4 @@
-"""Dead letters: what could not be used, its source and why; as rows, and in Kafka with what was received as value."""
+"""Dead letters: unusable input with its source and the reason, as rows, and in Kafka with the input as value."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -15,10 +15,12 @@ PAYLOAD_BYTES: Final = 64 * 1024
 NOT_A_RECORD: Final = "not_a_record"
 
 
-class Buried(NamedTuple):
+class Letter(NamedTuple):
+    """Unusable input, with its source and the reason."""
+
     cluster: str
     ts: datetime
-    """The observation's; the epoch where it could not be read."""
+    """Time of the observation; the epoch if unknown."""
     position: Position
     error_type: str
     reason: str
@@ -26,18 +28,18 @@ class Buried(NamedTuple):
     """PAYLOAD_BYTES at most."""
 
     @classmethod
-    def of(cls, cluster: str, ts: datetime | None, position: Position, error: BadRecord, payload: bytes) -> "Buried":
+    def of(cls, cluster: str, ts: datetime | None, position: Position, error: BadRecord, payload: bytes) -> "Letter":
         """Error type and reason of a BadRecord."""
         return cls(cluster, ts or EPOCH, position, error.error_type, str(error), payload[:PAYLOAD_BYTES])
 
     @classmethod
-    def undecodable(cls, position: Position, ts: datetime, payload: bytes, error: Exception) -> "Buried":
+    def undecodable(cls, position: Position, ts: datetime, payload: bytes, error: Exception) -> "Letter":
         """Build the dead letter of a message that is not a record. Every reader builds the same row."""
         return cls.of("", ts, position, BadRecord(NOT_A_RECORD, str(error)), payload)
 
     @classmethod
-    def read(cls, headers: Sequence[tuple[str, bytes]], payload: bytes) -> "Buried":
-        """Read a dead letter from Kafka; what lacks or cannot be read is empty, and a time is the epoch."""
+    def read(cls, headers: Sequence[tuple[str, bytes]], payload: bytes) -> "Letter":
+        """Read a dead letter from Kafka; missing or unreadable fields are empty, and a missing time is the epoch."""
         fields = {name: value.decode(errors="replace") for name, value in headers}
         try:
             ts = datetime.fromisoformat(fields.get("ts", ""))
@@ -54,7 +56,7 @@ class Buried(NamedTuple):
         )
 
     def headers(self) -> Headers:
-        """Everything but the payload; `kind` is `dead_letter`."""
+        """Return the headers: every field but the payload; `kind` is `dead_letter`."""
         fields = {
             "kind": "dead_letter",
             "cluster": self.cluster,

@@ -1,4 +1,4 @@
-"""Items of a source, identified and with what is in them decoded: all that a replay takes from one."""
+"""Items of a source, identified and decoded: everything that a replay needs of them."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
@@ -32,7 +32,7 @@ def hour_of(ts: datetime | None) -> str:
 
 
 class Digests:
-    """Digests of what came already, by cluster and hour; `load` gives those of an hour that is not in memory."""
+    """Digests of known items, by cluster and hour; `load` gives those of an hour that is not in memory."""
 
     def __init__(self, load: Callable[[str, str], Iterable[int]] = lambda _cluster, _hour: ()) -> None:
         self._load = load
@@ -61,7 +61,7 @@ class Digests:
 
 
 class Bad(NamedTuple):
-    """Reason why an item, or its content, becomes a dead letter, with its bytes."""
+    """The reason why an item, or its content, becomes a dead letter, with its bytes."""
 
     error_type: str
     reason: str
@@ -81,11 +81,11 @@ class Decoded(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Numbers of a sample's pods, in the form in which they are landed."""
     bad: Bad | None = None
     observed: bool = True
-    """It is an observation: its envelope could be read."""
+    """True if its envelope could be read, so that it is an observation."""
     fact: int = 0
-    """Not 0 for an object of a dump, as in `Observed`. To repeat it changes nothing, and it completes others."""
+    """Not 0 for an object of a dump, as in `Observed`. Repeating it changes nothing, and it completes others."""
     outside: bool = False
-    """Not between `since` and `until`; the other fields are empty then."""
+    """True if it is outside `since` and `until`; the other fields are then empty."""
     is_implied: bool = False
     """True if it follows from another one, and does not count as read."""
     texts: tuple[int, ...] = ()

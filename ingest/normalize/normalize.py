@@ -55,7 +55,7 @@ def normalize(observation: Observation, decoded: Any = None, *, strict: bool = F
 def normalized(
     observation: Observation, decoded: Any = None, *, strict: bool = False
 ) -> tuple[list[Record], BadRecord | None]:
-    """The records as `normalize` has them, and the complaint about statistics that cannot be and were left out."""
+    """Return the records of `normalize`, and a complaint about impossible statistics that were left out."""
     if decoded is None and observation.resource == STATS_SUMMARY.name and observation.type == "SNAPSHOT":
         decoded = _understood(observation, lambda seen: STATS_SUMMARY.decode(seen.object))
     records = normalize(observation, decoded, strict=strict)
@@ -103,4 +103,4 @@ _OF_STREAMS: Final[Mapping[Change, Callable[[Observation], Record]]] = {
     "INVENTORY": _complete_list,
     "BOOKMARK": _sign_of_life,
 }
-"""Changes about a stream, not about an object of its resource."""
+"""Types of observations about a stream, not about an object of its resource."""

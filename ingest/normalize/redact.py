@@ -1,4 +1,4 @@
-"""Observations as they are received, without the secrets that captures and dead letters must not have. Pure."""
+"""Removes secrets from received observations before they reach captures and dead letters. Pure."""
 
 import re
 from typing import Any, Final
@@ -71,12 +71,12 @@ def without_secrets(raw: bytes, *, strict: bool = False) -> bytes:
 
 
 def kept(raw: bytes, *, strict: bool = False) -> bytes:
-    """The payload of what was received: its beginning, without secrets."""
+    """Return the beginning of the received bytes, without secrets."""
     return without_secrets(raw, strict=strict)[:PAYLOAD_BYTES]
 
 
 class Received:
-    """An observation and what was decoded of its object, where that was needed to receive it."""
+    """An observation, with its decoded object if receiving it needed that."""
 
     __slots__ = ("_decoded", "_observation")
 
@@ -89,7 +89,7 @@ class Received:
         return self._observation.resource
 
     def normalized(self, *, strict: bool = False) -> tuple[list[Record], BadRecord | None]:
-        """The records, and the complaint about statistics that were left out, without decoding again."""
+        """Return the records, and a complaint about left-out statistics, without decoding again."""
         return normalized(self._observation, self._decoded, strict=strict)
 
     def redacted(self, *, strict: bool = False) -> Observation:

@@ -22,7 +22,7 @@ IMPOSSIBLE_TIME: Final = "impossible_time"
 AHEAD: Final = timedelta(days=2)
 """A time can be later than it was observed: two clocks can each be wrong by a day."""
 BEHIND: Final = timedelta(days=20 * 366)
-"""No object of a cluster is as old; a machine without a clock has 1970."""
+"""No object of a cluster is this old; a machine without a clock has 1970."""
 EVENTS_BEHIND: Final = timedelta(days=366)
 """An API server keeps Events for an hour, some for weeks; a month of them is a part of a table."""
 _NEVER: Final = datetime(1, 1, 1, tzinfo=UTC)
@@ -44,11 +44,11 @@ class _Around(NamedTuple):
 
 
 _Visit: TypeAlias = Callable[[Any, _Around], Any]
-"""Gives the same value where nothing changes."""
+"""Returns the same value if nothing changes."""
 
 
 def with_possible_times(record: R) -> tuple[R, BadRecord | None]:
-    """The record without times that are impossible around its observation; and which, where something is wrong."""
+    """Return the record without times that are impossible for its observation, and the names of wrong ones."""
     visit = _visitor(type(record))
     if visit is None:
         return record, None

@@ -58,7 +58,7 @@ class _Cgroups(msgspec.Struct, frozen=True):
 
 
 def _checkpoint(data: bytes | msgspec.Raw) -> _Checkpoint:
-    """The very text: a checksum is over it (rules: cpu-checkpoint)."""
+    """The exact text, because its checksum covers it (rules: cpu-checkpoint)."""
     return _Checkpoint(text(data))
 
 

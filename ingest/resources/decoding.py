@@ -25,7 +25,7 @@ def kept(kind: type[T], allow: Callable[[T], T] = lambda thing: thing) -> Callab
 
     def decoded(data: bytes | msgspec.Raw) -> T:
         thing = allow(decode(data))
-        # almost none has one, and what is kept is little: looking through its JSON takes a tenth of visiting it
+        # credentials are rare: searching the kept JSON takes a tenth of the time of visiting it
         return scrubbed(thing) if is_suspicious(_encode(thing).decode()) else thing
 
     return decoded
@@ -49,7 +49,7 @@ def names_of(annotations: type[msgspec.Struct]) -> Callable[[str], bool]:
 
 
 def text(data: bytes | msgspec.Raw) -> str:
-    """An object as the very text that it was received as. Raises UnicodeDecodeError."""
+    """Return an object as the exact text that was received. Raises UnicodeDecodeError."""
     return bytes(data).decode()
 
 
@@ -59,7 +59,7 @@ def identify(thing: Object) -> Metadata:
 
 
 def without_version(thing: Object) -> bytes:
-    """All that is kept of an object but its version: as JSON, half as large in memory as the object itself."""
+    """Encode an object's kept fields except its version as JSON, half as large in memory as the object."""
     metadata: Any = thing.metadata
     return _encode(replace(thing, metadata=replace(metadata, resource_version="")))  # type: ignore[type-var]
 
@@ -123,7 +123,7 @@ def _fields(struct: type[msgspec.Struct]) -> Reads:
     cuts: dict[str, Reads] = {}
 
     def read(value: Any) -> Any:
-        if not cuts:  # not before it is used, since a type may have fields of its own type
+        if not cuts:  # computed on first use, because a type may have fields of its own type
             info = cast("inspect.StructType", inspect.type_info(struct))
             cuts.update((field.encode_name, _cut(field.type)) for field in info.fields)
         if not isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Events of core/v1 and of events.k8s.io: every version of one is news, and none outlives its hour."""
+"""Events of core/v1 and of events.k8s.io: every version is news, and its deletion after an hour is not."""
 
 import re
 from functools import partial

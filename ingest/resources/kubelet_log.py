@@ -92,7 +92,7 @@ class Kind(NamedTuple):
     message: str = ""
     """Message with the names of its values in braces."""
     needs: str = ""
-    """A value that the Event's message cannot do without."""
+    """A value that the Event's message requires."""
 
 
 SAID: Final = {
@@ -179,7 +179,7 @@ class Line(msgspec.Struct, frozen=True):
     said: str
     values: dict[str, str | list[str]] = {}
     at: datetime | None = None
-    """When it was written: two lines may say the same."""
+    """Its time, because two lines may be equal otherwise."""
     uid: str = ""
     """The pod's, where the log or the dump names it; else `namespace/name`."""
     earliest: datetime | None = None
@@ -244,7 +244,7 @@ def _text(value: str | list[str] | None) -> str:
 def _records(observation: Observation, line: Line) -> list[Record]:
     known, node = SAID.get(line.said), node_of(observation)
     if known is None:
-        return []  # of another version of Leadsman, which reads more
+        return []  # from another version of Leadsman, which knows more texts
     event = event_of(line, node, observation.ts)
     values = line.values
     pods = values.get("pods") or []
@@ -281,7 +281,7 @@ def _number(text: str) -> int | None:
 
 
 def _passing(line: Line, mode: Mode) -> Line:
-    """The line with what may pass of its free texts."""
+    """Return the line with the passing parts of its free texts."""
     known = SAID.get(line.said)
     reason = _text(line.values.get("reason")) or (known.reason if known is not None else "")
     texts = {name: mode.message(reason, each) for name, each in line.values.items() if isinstance(each, str)}

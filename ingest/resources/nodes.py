@@ -25,7 +25,7 @@ def _passing(node: Node, mode: Mode) -> Node:
 
 
 def _check_name(name: str) -> None:
-    """Raises BadRecord: the log of a node without a name would be its cluster's."""
+    """Return its name. Raises BadRecord for an empty one, whose log would be the cluster's."""
     if not name:
         raise BadRecord("wrong_value", "the node has no name")
 
@@ -53,7 +53,7 @@ NODES: Final = ApiResource(
 
 
 NAMESPACE: Final = "kube-node-lease"
-"""Leases of any other are elections of leaders."""
+"""Leases in other namespaces are for leader election."""
 
 
 class _Metadata(KeptObject, frozen=True):

@@ -37,7 +37,7 @@ def rejection_of_pod(observation: Observation, pod: Pod) -> list[Record]:
 
 
 def rejection_of_event(observation: Observation, event: Event, node: str) -> list[Record]:
-    """The rejection that an Event of a kubelet is about; it does not have the pod's owner."""
+    """Return the rejection that a kubelet's Event reports; it lacks the pod's owner."""
     involved = event.involved
     if event.reason not in UNSEEN_BY_SCHEDULER or not node or change_of(observation) == "DELETED":
         return []

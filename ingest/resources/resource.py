@@ -57,11 +57,11 @@ class Resource(Generic[T]):
     reads: Callable[[Any], Any] = lambda thing: thing
     """Keep the fields of an object's JSON for a capture: at least those that `decode` reads."""
     secrets: bool = True
-    """An object can hold secrets: it is redacted before it is written anywhere as it was received."""
+    """True if an object can hold secrets, so that it is redacted before it is written anywhere."""
     annotations: Callable[[str], bool] = lambda _: False
     """Tell whether an annotation stays when an object is redacted."""
     word: str = ""
-    """In the names of files that hold it; the last of its name where there is no other."""
+    """Its word in the names of files that hold it; by default the last word of its name."""
 
     @property
     def file_name(self) -> str:
@@ -85,17 +85,17 @@ class ApiResource(Resource[Kept]):
     compared: Callable[[Kept], bytes]
     """Return the fields whose change is news, as JSON that decodes again if deletions are news."""
     log: Callable[[Kept], str] | None = None
-    """The node on whose log an object is, empty for the cluster's. None if logs are not reconciled with lists."""
+    """Returns the node whose log has an object, empty for the cluster's log. None if lists do not reconcile logs."""
     bookmarks: bool = True
-    """A watch of it gets bookmarks about once a minute (rules: list-and-watch)."""
+    """True if its watch gets bookmarks about once a minute (rules: list-and-watch)."""
     deletion_is_news: bool = True
-    """The DELETED of an Event is its time to live."""
+    """False for Events, whose DELETED only means that they expired."""
     optional: bool = False
-    """A cluster need not have it: a custom resource, or one of a version."""
+    """True if a cluster may lack it: a custom resource, or one of some versions."""
     without: str = ""
     """Consequence if it is refused; empty if that is a problem, or if few clusters have it."""
     namespaced: bool = False
-    """Its objects belong to namespaces, and can be listed in one alone."""
+    """True if its objects have namespaces, and can be listed in a single one."""
 
     def served_at(self, namespace: str) -> list[str]:
         """Its paths, in one namespace, or for an empty one in all."""
@@ -124,21 +124,21 @@ class NodeResource(Resource[T]):
     node: Callable[[Fields], str] = lambda _: ""
     """Its node, where it names that itself."""
     sampled: bool = False
-    """It comes at a steady pace, and has its own time."""
+    """It is sampled at a steady pace, and has its own time."""
     dated: bool = False
-    """It has its own time, at no pace."""
+    """It has its own time, without a pace."""
     timeless: bool = False
-    """It has no time of its own, and holds for all of a dump."""
+    """It has no time, and holds for the whole dump."""
     file: str = ""
     """Path of the node's JSON file below the root, which the agent reads."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KubeletResource(NodeResource[T]):
-    """A question to a kubelet, at the path that is the resource's name."""
+    """A request to a kubelet, at the path that is the resource's name."""
 
     seconds: float
-    """Between two answers."""
+    """Seconds between two answers."""
     permission: str
     """Permission for `get` that a kubelet requires at its own port (rules: kubelet-access)."""
     without: str
@@ -146,11 +146,11 @@ class KubeletResource(NodeResource[T]):
     read: Callable[[bytes], bytes] = lambda body: body
     """The object that an answer becomes."""
     started_at: Callable[[bytes], bytes] = lambda _: b""
-    """When the kubelet's process began, by an answer; empty if it has none."""
+    """Returns the start time of the kubelet's process from an answer, if the answer has it."""
     after_restart: bool = False
-    """It is asked for at once after a restart or a failure."""
+    """True if it is requested at once after a restart or a failure."""
     after_change: bool = False
-    """It is asked for at once when the node's pods are others than before."""
+    """True if it is requested at once after the node's pods changed."""
 
 
 class _Seen(TypedDict):
@@ -164,14 +164,14 @@ def seen(observation: Observation) -> _Seen:
 
 
 def as_record(record: type[Record]) -> Callable[[Observation, msgspec.Struct], list[Record]]:
-    """Return what makes a record about a node of an answer that has its fields."""
+    """Return a function that makes a record about a node from an answer that has its fields."""
     return lambda observation, answer: [
         record(**seen(observation), node=node_of(observation), **msgspec.structs.asdict(answer))
     ]
 
 
 def on_cluster(_: Object) -> str:
-    """The log of objects that are on their cluster's."""
+    """Return the cluster's log for every object."""
     return ""
 
 
@@ -181,7 +181,7 @@ def change_of(observation: Observation) -> ObjectChange:
 
 
 def node_of(observation: Observation) -> str:
-    """The node that was asked; raises BadRecord where the observation does not have it."""
+    """Return the node that was asked. Raises BadRecord if the observation lacks it."""
     if not observation.node:
         raise BadRecord("no_node", f"{observation.resource}: the observation does not say which node was asked")
     return observation.node

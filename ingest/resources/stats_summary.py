@@ -65,7 +65,7 @@ def _by_column(names: Collection[str], rows: Iterable[tuple[Any, ...]]) -> dict[
 
 
 def _local(pod: PodStats) -> _Local:
-    """This runs for every pod of every sample: one pass over its containers."""
+    """Sum up a pod in one pass over its containers, because this runs for every pod of every sample."""
     rootfs_bytes = rootfs_inodes = logs_bytes = logs_inodes = 0
     for container in pod.containers:
         rootfs, logs = container.rootfs, container.logs

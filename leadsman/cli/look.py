@@ -201,9 +201,9 @@ def _made(dsn: str) -> Database:
 
 def _opened(dsn: str) -> Database:
     from sql.database.open import connect
-    from sql.schema.statements import AsNeeded
+    from sql.schema.statements import LazyDatabase
 
-    return AsNeeded(connect(dsn))
+    return LazyDatabase(connect(dsn))
 
 
 def _close(making: Future[Database]) -> None:

@@ -1,4 +1,4 @@
-"""All commands as one, in the order in which people come to need them."""
+"""Collects all commands, in the order in which users need them."""
 
 import os
 import resource
@@ -15,14 +15,14 @@ from common.text import nearest, plain
 from leadsman.cli.exits import EXIT_INTERRUPTED, EXITS, MESSAGE, fail, mistake
 
 EXTRAS: Final[Mapping[str, str]] = {"google": "agent", "grpc": "agent"}
-"""The extra that brings a package, for packages that are imported with a command."""
+"""The extra that installs a package, for packages that a command imports."""
 
 
 MOST_FILES: Final = 65_536
 
 
 def raise_file_limit() -> None:
-    """Let this process have as many files and connections open as it may; 1,024 are a common default."""
+    """Raise the limit of open files and connections as far as allowed; 1,024 is a common default."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = MOST_FILES if hard == resource.RLIM_INFINITY else min(MOST_FILES, hard)
     if soft != resource.RLIM_INFINITY and soft < most:
@@ -69,7 +69,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         "completion": "Print a completion script for your shell",
     },
 }
-"""The help's line of each command, by heading and name."""
+"""The help text of each command, by heading and name."""
 COMMANDS: Final = {name: line for section in SECTIONS.values() for name, line in section.items()}
 
 
@@ -94,14 +94,14 @@ def no_color() -> click.Option:
 
 
 def _seen(error: click.ClickException) -> click.ClickException:
-    """The error in characters that steer no terminal: a shell completes names that somebody else chose."""
-    if not isinstance(error, click.exceptions.NoArgsIsHelpError):  # the help, which names nothing of anybody else
+    """Escape the error's text, because a shell can complete hostile names."""
+    if not isinstance(error, click.exceptions.NoArgsIsHelpError):  # the help has no foreign names
         error.message = plain(error.message, MESSAGE)
     return error
 
 
 def _split_examples(command: click.Command) -> None:
-    """Give each example a line of its own, which click does not wrap."""
+    """Put each example on its own line, which click does not wrap."""
     if command.epilog and not command.epilog.startswith("\b"):
         heading, _, examples = command.epilog.partition(" ")
         command.epilog = "\n".join(["\b", heading, *(f"  {each}" for each in examples.split("; "))])
@@ -120,7 +120,7 @@ class Commands(click.Group):
         return [*COMMANDS]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Raises WrongUsage for a command whose extra is not installed."""
+        """Import a command. Raises WrongUsage if its extra is not installed."""
         del ctx
         if cmd_name not in COMMANDS:
             return None
@@ -139,13 +139,13 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Raises UsageError for a command that is not there, with the nearest."""
+        """Find a command. Raises UsageError for an unknown one, with the nearest name."""
         if args[0] not in COMMANDS and not args[0].startswith("-"):
             ctx.fail(f"No such command {args[0]!r}. {nearest(args[0], COMMANDS)}".strip())
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Commands with their lines, none of which is imported for it, and options."""
+        """Complete options, and commands with their help texts, without importing these."""
         found = [CompletionItem(name, help=line) for name, line in COMMANDS.items() if name.startswith(incomplete)]
         return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
 

@@ -138,7 +138,7 @@ def _check_used(sql: str, given: Mapping[str, str]) -> None:
 
 def _own(database: Database, sql: str, given: Mapping[str, str], *, write: bool) -> Result:
     from sql.database.errors import QueryFailed
-    from sql.database.held import Held
+    from sql.database.held import SocketDatabase
     from sql.questions.ask import ask, run_freely
     from sql.questions.limits import SHARED
 
@@ -150,7 +150,7 @@ def _own(database: Database, sql: str, given: Mapping[str, str], *, write: bool)
         if error.forbidden:
             raise QueryFailed(f"{error}. leadsman query only reads; add --write if you mean it") from None
         raise
-    if isinstance(database, Held) and len(found.rows) > SHARED.rows:
+    if isinstance(database, SocketDatabase) and len(found.rows) > SHARED.rows:
         note(
             f"only the first {SHARED.rows:,} rows: another process holds the database. "
             "Ask for less, or stop that process to get all"

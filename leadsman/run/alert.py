@@ -31,9 +31,9 @@ from sql.database.held import connect_to_read
 from sql.database.open import Database
 from sql.questions.queries import run, saved_query
 from streams.alerting.holding import fingerprint
-from streams.alerting.receivers.alert_states import AlertStates, Received, Remembered
+from streams.alerting.receivers.alert_states import AlertStates, DeliveryState, Received
 from streams.alerting.receivers.choose import Receiver, group_of, receiver, reported
-from streams.alerting.receivers.consume import JUDGE_EVERY, AlertConsumer, Withholding
+from streams.alerting.receivers.consume import JUDGE_EVERY, AlertConsumer, SilenceFilter
 from streams.alerting.receivers.pushing import NOWHERE, Addresses
 from streams.alerting.receivers.slack_channel import SlackChannel
 from streams.alerting.silences import Silence
@@ -54,10 +54,10 @@ log = structlog.get_logger(__name__)
 
 class _Progress(msgspec.Struct, frozen=True):
     delivered: list[str]
-    remembered: Remembered
+    remembered: DeliveryState
 
 
-class Delivering:
+class AlertDelivery:
     """Delivers the alerts of one cluster to one receiver."""
 
     def __init__(
@@ -74,7 +74,7 @@ class Delivering:
         self._cluster = cluster
         self._file = file
         self._receiver = receiver
-        self._withholding = Withholding(receiver, silences, clock)
+        self._withholding = SilenceFilter(receiver, silences, clock)
         self._clock = clock
         self._states = AlertStates()
         self._progress = _read_progress(file)

@@ -28,7 +28,7 @@ from ingest.live.run import Delivery, Live
 from ingest.live.settings import LiveSettings
 from ingest.model.observation import Observation, Observed
 from ingest.normalize.decoded import Decoded, decode
-from leadsman.run.alert import Delivering, progress_file, receiver_of
+from leadsman.run.alert import AlertDelivery, progress_file, receiver_of
 from leadsman.run.beside import answering
 from leadsman.run.permissions import check_cluster
 from leadsman.run.reducers import all_reducers
@@ -37,7 +37,7 @@ from leadsman.run.silences import SILENCES, Silences
 from leadsman.web.site.serve import listening
 from sql.database.dsn import EMBEDDED_DATABASE, Embedded, parse_dsn
 from sql.database.open import Database, connect
-from sql.database.patient import Patient
+from sql.database.patient import RetryingDatabase
 from sql.landing.batches import DatabaseCheckpoints, Lander
 from sql.questions.pending import calculate, recalculate
 from sql.schema.migrate import migrate
@@ -250,7 +250,7 @@ async def run_in_process(
     await _check(watch, report)
     with connect(dsn) as opened, connect(dsn, read_only=True) as reader:
         migrate(opened)
-        database = Patient(opened, stop.is_set, report)
+        database = RetryingDatabase(opened, stop.is_set, report)
         folder = (capture or journal_of(dsn)) / stem(watch.cluster)
         folder.mkdir(FOLDER, parents=True, exist_ok=True)
         watch = watch.model_copy(update={"versions_file": watch.versions_file or folder / VERSIONS})
@@ -276,7 +276,7 @@ async def run_in_process(
                     spawn(silences.run())
                     for url, receiver in receivers.items():
                         file = progress_file(folder, url)
-                        delivering = Delivering(connect_to_read, watch.cluster, file, receiver, silences.known)
+                        delivering = AlertDelivery(connect_to_read, watch.cluster, file, receiver, silences.known)
                         spawn(delivering.run())
                     if isinstance(page, Glance):
                         length = in_words(page.length.total_seconds())

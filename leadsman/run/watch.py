@@ -19,7 +19,7 @@ from ingest.apiserver.connect import SERVICE_ACCOUNT, configuration
 from ingest.apiserver.filters import metadata_of
 from ingest.apiserver.leader import LeaderElection, LeadershipLostError, LeaseName, Work, new_identity
 from ingest.apiserver.requests import TRANSPORT_ERRORS, ApiError, read_body, request
-from ingest.apiserver.versions import NOT_KEPT, Kept
+from ingest.apiserver.versions import NOT_KEPT, StoredVersions
 from ingest.apiserver.watch_events import decode_list
 from ingest.kafka.replay import Acknowledgements, Feed, Publish
 from ingest.kafka.settings import KafkaSettings
@@ -67,7 +67,7 @@ async def run_watcher(kafka: KafkaSettings, watch: LiveSettings, stop: asyncio.E
             await lead(election, partial(work, publish_as_leader), stop)
 
 
-def _kept(kafka: KafkaSettings, watch: LiveSettings, cluster_uid: str) -> AbstractAsyncContextManager[Kept]:
+def _kept(kafka: KafkaSettings, watch: LiveSettings, cluster_uid: str) -> AbstractAsyncContextManager[StoredVersions]:
     """Keep resource versions in Kafka, from where the next watcher resumes. `Live` keeps those of a file itself."""
     if watch.versions_file:
         return nullcontext(NOT_KEPT)

@@ -23,7 +23,7 @@ from sql.database.replicated import everywhere, quoted
 
 
 class RotatingPool(PoolManager):
-    """A new connection trusts the CA that the file holds then, a request has the password of then.
+    """Rereads files: a new connection trusts the CA's current file, and a request sends the current password.
 
     A file that cannot be used fails the request, as a server does that is away.
     """
@@ -58,8 +58,8 @@ SETTINGS: Final[Mapping[str, Any]] = {
     "do_not_merge_across_partitions_select_final": 1,  # sound: each key has the time that makes the partition
     "final": 1,  # no query ever sees a row and its replacement
     "insert_deduplicate": 1,
-    "join_algorithm": "direct,hash",  # a parallel one takes 15 MiB for each join of a view, however few rows it has
-    "min_free_disk_bytes_to_perform_insert": NEEDED_BYTES,  # a part that meets a full disk can be acknowledged broken
+    "join_algorithm": "direct,hash",  # a parallel join takes 15 MiB for each join of a view, however few its rows
+    "min_free_disk_bytes_to_perform_insert": NEEDED_BYTES,  # on a full disk a broken part can be acknowledged
     "session_timezone": "UTC",
     "throw_on_max_partitions_per_insert_block": 0,  # events may have wrong times
 }
@@ -74,11 +74,11 @@ EMBEDDED_SETTINGS: Final[Mapping[str, Any]] = {
     "max_memory_usage": 1024 * MIB,
     "max_threads": 2,
     "optimize_use_projections": 0,  # no table has one, and every read of a view would be planned for it
-    "query_plan_lift_up_union": 0,  # copies what is above a union into each branch, which `story` pays 30 times
+    "query_plan_lift_up_union": 0,  # it copies the steps above a union into each branch, 30 times for `story`
 }
 READ_ONLY: Final[Mapping[str, Any]] = {"max_execution_time": 60, "readonly": 2}
-"""The engine refuses every statement that writes, and a query that never ends. The embedded one also has no grant to
-reach outside of the database; what a server's user may is the server's to grant."""
+"""The engine refuses every statement that writes, and a query that never ends. The embedded one also has no grant
+outside the database; a server grants rights to its own users."""
 REASON: Final = 2000
 """Characters of an engine's message."""
 UNTRUSTED: Final = "CERTIFICATE_VERIFY_FAILED"
@@ -86,7 +86,7 @@ REFUSED_USER: Final = frozenset({192, 193, 194, 516})
 
 
 def embedded(target: Embedded, *, read_only: bool) -> Client:
-    """A client of the engine, which is started. Raises DatabaseError."""
+    """Start the engine, and return a client of it. Raises DatabaseError."""
     try:
         client = clickhouse_connect.get_client(
             interface="chdb",
@@ -101,7 +101,7 @@ def embedded(target: Embedded, *, read_only: bool) -> Client:
 
 
 def server(target: Server, *, read_only: bool) -> Client:
-    """A client of a server. Raises BadDsn, DatabaseUnreachable or DatabaseError."""
+    """Return a client of a server. Raises BadDsn, DatabaseUnreachable or DatabaseError."""
     try:
         client = clickhouse_connect.get_client(
             interface="https" if target.secure else "http",
@@ -156,7 +156,7 @@ def translated(target: Target, doing: str, error: Exception) -> DatabaseError | 
 
 
 def _using(client: Client, target: Target, *, make: bool) -> Client:
-    """The client, closed where its database cannot be used."""
+    """Return the client; close it if its database cannot be used."""
     try:
         _use(client, target, make=make)
     except ClickHouseError as error:
@@ -187,7 +187,7 @@ def _code(error: BaseException) -> int | None:
 
 
 def _reason(error: BaseException, target: Target) -> str:
-    """The engine's own sentence, in one line, without a password and Python's words."""
+    """Return the engine's own message in one line, without a password and Python's words."""
     cause = error.__cause__ if isinstance(error, OperationalError) and error.__cause__ is not None else error
     text = " ".join(str(getattr(cause, "reason", cause)).split())
     text = re.sub(r"^HTTPS?Connection(?:Pool)?\([^)]*\): |\[Errno \d+\] ", "", text)

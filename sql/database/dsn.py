@@ -59,17 +59,17 @@ class Server:
     database: str = DEFAULT_DATABASE
     user: str = "default"
     password: str = field(default="", repr=False)
-    """A RotatingPassword where it stands in a file."""
+    """A RotatingPassword if it is in a file."""
     ca_file: Path | None = None
     """CA that verifies the server's certificate; by default the system's."""
     cluster: str = ""
-    """The cluster of ClickHouse on whose replicas the tables are; empty if they are on this server alone."""
+    """The ClickHouse cluster whose replicas have the tables; empty if only this server has them."""
     sharded: bool = False
     """True if rows are spread over the shards of that cluster."""
     insert_quorum: str = ""
-    """So many replicas have a row before it counts as stored."""
+    """Number of replicas that have a row before it counts as stored."""
     sequential: bool = False
-    """A query sees all that a quorum has, or is refused."""
+    """True if a query sees every row that a quorum has, or is refused."""
 
     @property
     def has_files(self) -> bool:
@@ -78,7 +78,7 @@ class Server:
 
     @property
     def holder(self) -> str:
-        """The database of the tables that hold the rows: another than people read where it is `sharded`."""
+        """Return the database with the tables' own rows; if `sharded`, people read another one."""
         return f"{self.database}_shard" if self.sharded else self.database
 
     @property
@@ -125,7 +125,7 @@ def parse_dsn(text: str) -> Target:
 
 
 def existing(text: str) -> Target:
-    """The same for a database that is there. Raises DatabaseError if its folder is not."""
+    """Parse a DSN of an existing database. Raises DatabaseError if its folder is missing."""
     target = parse_dsn(text)
     if isinstance(target, Embedded) and not target.folder.is_dir():
         raise DatabaseError(f"{target}: there is no database yet. Create one: leadsman replay PATH --db {target}")

@@ -52,13 +52,13 @@ _FREE: Final = "SELECT free_space FROM system.disks WHERE name = 'default'"
 
 
 def check_folder(folder: Path, where: str) -> None:
-    """Raises DiskFull if a writer should not open that folder, which exists."""
+    """Check the disk. Raises DiskFull if a writer should not open that folder, which exists."""
     disk = os.statvfs(folder)
     _check(disk.f_bavail * disk.f_frsize, where)
 
 
 def check_room(db: "Database") -> None:
-    """Raises DiskFull if the disk of the definitions is nearly full."""
+    """Check the disk of the definitions. Raises DiskFull if it is nearly full."""
     for (free,) in db.query(_FREE).rows:
         _check(free, str(db))
 
@@ -74,11 +74,11 @@ def _check(free: int, where: str) -> None:
 ENGINE_SETTINGS: Final = Path(__file__).parent / "embedded.xml"
 """Settings of the engine itself, not of a connection."""
 READER: Final = Path(__file__).parent / "reader.xml"
-"""The engine's user where the database is opened to read: no grant to write, nor for a file or an address."""
+"""The engine's user if the database is opened to read: it has no grant to write, nor for files or addresses."""
 ALLOCATOR: Final = "dirty_decay_ms:200,muzzy_decay_ms:0"
 """Settings of the engine's jemalloc, which by default keeps freed memory for seconds: 50 to 150 MiB of a replay."""
 ENGINE_FILES: Final = frozenset({"status", "metadata", "store"})
-"""Content of a database's folder; one without a table has only `tmp`."""
+"""Content of a database's folder; without a table it has only `tmp`."""
 REASON: Final = 2000
 """Characters of an engine's message."""
 
@@ -148,7 +148,7 @@ def _import_engine() -> None:
 
 
 def started(target: Embedded, *, read_only: bool) -> AbstractContextManager[Any]:
-    """A connection of its own to the engine, which is started by the first; any thread may call this after `load`.
+    """Return a new connection to the engine, which the first one starts; any thread may call this after `load`.
 
     It takes a tenth of a second and more, without the interpreter's lock. Raises DatabaseHeld or DatabaseError.
     """
@@ -166,7 +166,7 @@ def started(target: Embedded, *, read_only: bool) -> AbstractContextManager[Any]
 
 
 def _holder(folder: Path) -> str | None:
-    """The number of another process that has the folder open: the engine locks its file `status`."""
+    """Return the pid of another process that has the folder open: the engine locks its file `status`."""
     try:
         with (folder / "status").open("rb") as status:
             try:

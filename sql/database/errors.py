@@ -6,10 +6,10 @@ from common.errors import WrongUsage
 
 
 class DatabaseError(Exception):
-    """Base of all below; its text has what is wrong, where, and what to do."""
+    """Base of all below; its text says what is wrong, where, and what to do."""
 
     lasting = True
-    """A retry does not help."""
+    """True if a retry does not help."""
 
 
 class BadDsn(DatabaseError, WrongUsage):
@@ -35,7 +35,7 @@ class DatabaseUnreachable(DatabaseError):
 
 
 class QueryCancelled(DatabaseError):
-    """The asker has left."""
+    """The caller has left."""
 
 
 LASTING: Final = frozenset({16, 36, 47, 53, 60, 62, 70, 81, 349, 497})
@@ -43,7 +43,7 @@ LASTING: Final = frozenset({16, 36, 47, 53, 60, 62, 70, 81, 349, 497})
 
 
 FORBIDDEN: Final = frozenset({164, 497})
-"""ClickHouse's numbers of what a reader may not: a statement that writes, a grant that is missing."""
+"""ClickHouse's error numbers of forbidden statements: one that writes, or one without a grant."""
 UNKNOWN_FUNCTION: Final = 46
 UNKNOWN_COLUMN: Final = 47
 UNKNOWN_TABLE: Final = 60
@@ -62,7 +62,7 @@ class QueryFailed(DatabaseError):
 
 
 class SchemaError(DatabaseError):
-    """Base of what `sql.schema.migrate` refuses."""
+    """Base of the errors of `sql.schema.migrate`."""
 
 
 class SchemaNewer(SchemaError):
@@ -74,7 +74,7 @@ class SchemaUnreleased(SchemaError):
 
 
 class SchemaOlder(SchemaError):
-    """The database was not migrated to this version yet."""
+    """The database is not migrated to this version yet."""
 
 
 class SchemaMissing(SchemaOlder):

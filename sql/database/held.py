@@ -1,4 +1,4 @@
-"""An embedded database that another process holds, asked through the socket that is beside it."""
+"""Queries an embedded database that another process has open, through the socket beside it."""
 
 import os
 import socket
@@ -20,15 +20,15 @@ if TYPE_CHECKING:  # each takes longer to import than a query
 
 HOST: Final = "holder"
 FIRST_SECONDS: Final = 10.0
-"""Within it a process that answers at all says so; it may be stopped, or be in the middle of something."""
+"""Time for a process to accept a connection; it may be stopped or busy."""
 ANSWER_SECONDS: Final = 120.0
 PING: Final = "/ping"
 OK: Final = 200
 NO_SUCH: Final = 404
 
 
-class Held(Database):
-    """A database that is only read, where another process of this user has it open."""
+class SocketDatabase(Database):
+    """A read-only database that another process of this user has open."""
 
     def __init__(self, target: Embedded, client: "Client", translated: Translated, pool: "PoolManager") -> None:
         super().__init__(client, target, translated)
@@ -64,7 +64,7 @@ class Held(Database):
         self._pool.clear()
 
 
-def reach(target: Target, held: DatabaseHeld) -> Held:
+def reach(target: Target, held: DatabaseHeld) -> SocketDatabase:
     """Open the database through the process that holds it. Raises `held` if that does not answer."""
     if not isinstance(target, Embedded):
         raise held
@@ -94,7 +94,7 @@ def reach(target: Target, held: DatabaseHeld) -> Held:
         )
     except ClickHouseError as error:
         raise translated(target, "the process that holds the database", error) or held from None
-    return Held(target, client, translated, pool)
+    return SocketDatabase(target, client, translated, pool)
 
 
 def connect_to_read(dsn: str) -> Database:
@@ -129,14 +129,14 @@ def _pool(target: Embedded) -> "PoolManager":
 SOCKET: Final = "holder.sock"
 _BACKLOG: Final = 64
 _FULL_SECONDS: Final = 0.05
-"""Between two attempts to connect."""
+"""Seconds between two attempts to connect."""
 _CREDENTIALS: Final = struct.Struct("3i")
 """Linux' ucred: process, user, group."""
 _ROOT: Final = 0
 
 
 def listening(folder: Path) -> socket.socket:
-    """A listening socket in the folder, for its owner alone. Raises OSError.
+    """Open a listening socket in the folder, for its owner alone. Raises OSError.
 
     One that a killed process left is replaced: the caller holds the database.
     """
@@ -195,7 +195,7 @@ def is_trusted(connection: int, owner: int) -> bool:
 
 @contextmanager
 def _near(folder: Path) -> Iterator[Path]:
-    """The address of the socket: a path to it may be too long for one, so it begins at the open folder."""
+    """Return the address of the socket, relative to the open folder, because its path may be too long."""
     number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         yield Path(f"/proc/self/fd/{number}") / SOCKET

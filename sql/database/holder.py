@@ -1,4 +1,4 @@
-"""Statements of other processes on the embedded engine that this process holds, as on ClickHouse's HTTP interface."""
+"""Answers other processes' statements on this process's embedded engine, as ClickHouse's HTTP interface does."""
 
 import re
 from collections.abc import Generator, Mapping
@@ -28,7 +28,7 @@ _HTTP: Final = frozenset(
         "wait_end_of_query",
     }
 )
-"""Names that the HTTP interface takes for itself; any other is a setting of the engine."""
+"""Parameters of the HTTP interface itself; any other is a setting of the engine."""
 _NATIVE: Final = re.compile(r"\bFORMAT\s+Native\s*\Z")
 _WORD: Final = re.compile(r"\w+", re.ASCII)
 _CODE: Final = re.compile(r"Code: (\d+)")
@@ -39,7 +39,7 @@ class Refused(Exception):
 
     @property
     def code(self) -> str:
-        """ClickHouse's number of it; empty if it has none."""
+        """ClickHouse's error number; empty if it has none."""
         found = _CODE.search(str(self))
         return found[1] if found else ""
 

@@ -1,4 +1,4 @@
-"""A database that is asked again while it takes nothing: a server that restarts, a disk that is full."""
+"""Retries a database that accepts nothing: a restarting server, or a full disk."""
 
 import time
 import uuid
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 FIRST_BACKOFF_SECONDS: Final = 0.2
 LONGEST_BACKOFF_SECONDS: Final = 10.0
 LOOK_SECONDS: Final = 0.2
-"""Time within which a stop ends the waiting."""
+"""A stop ends the waiting within this time."""
 Found = TypeVar("Found")
 
 
-class Patient(Database):
+class RetryingDatabase(Database):
     """A database that retries, for use in threads, because it waits. It raises permanent errors, and every error
     after a stop.
 

@@ -18,7 +18,7 @@ from sql.database.dsn import Server, Target
 
 
 def quoted(identifier: str) -> str:
-    """A name as SQL reads it back unchanged."""
+    """Quote a name."""
     escaped = identifier.replace("\\", "\\\\").replace("`", "\\`")
     return f"`{escaped}`"
 
@@ -57,7 +57,7 @@ def spread(statement: str, target: Server) -> Iterator[Placed]:
 
 
 def distributed(name: str, statement: str, cluster: str, holder: str) -> str:
-    """The table over all shards' tables of that name, which `statement` makes in the database `holder`."""
+    """Return the table over all shards' tables of that name, which `statement` makes in the database `holder`."""
     comment = _COMMENT.findall(statement)[-1]
     return (
         f"CREATE TABLE IF NOT EXISTS {name} AS {quoted(holder)}.{name}\n"
@@ -89,7 +89,7 @@ _WINDOW: Final = re.compile(r"\bnon_replicated_deduplication_window = (\d+)")
 
 
 def everywhere(statement: str, target: Target) -> Sequence[Placed]:
-    """The statement for that database; of a cluster it is for every replica, and of shards it can be several."""
+    """Return the statement for that database: for every replica of a cluster, and possibly several for shards."""
     if not isinstance(target, Server) or not target.cluster:
         return [Placed(statement, target.database)]
     placed = spread(statement, target) if target.sharded else [Placed(statement, target.database)]
@@ -97,7 +97,7 @@ def everywhere(statement: str, target: Target) -> Sequence[Placed]:
 
 
 def replicated(statement: str, cluster: str) -> str:
-    """A CREATE or ALTER for every replica of a cluster; another statement as it is, for its rows are replicated."""
+    """Return a CREATE or ALTER for every replica of a cluster; other statements stay, because rows are replicated."""
     whole = _HEAD.sub(rf"\g<0> ON CLUSTER '{cluster}'", statement, count=1)
     table = _TABLE.search(statement)
     if table is None:

@@ -25,8 +25,8 @@ _used: set[Path] = set()
 
 @contextmanager
 def snapshot(folder: Path) -> Iterator[Path]:
-    """The open folder's content, inside it, until the block ends. Raises DatabaseError without hard links or room."""
-    for left in set(folder.glob(f"{_PREFIX}*")) - _used:  # by a process that was killed
+    """Link the open folder's content until the block ends. Raises DatabaseError without hard links or room."""
+    for left in set(folder.glob(f"{_PREFIX}*")) - _used:  # from a killed process
         shutil.rmtree(left, ignore_errors=True)
     try:
         made = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=folder))
@@ -51,7 +51,7 @@ def _failed(folder: Path, error: OSError) -> DatabaseError:
 
 
 def _fill(folder: Path, made: Path) -> None:
-    """Begun again where a part went away meanwhile: merges end parts."""
+    """Link all parts; start again if a merge removed one meanwhile."""
     for left in reversed(range(_TIMES)):
         try:
             return _copy(folder, made, _ROWS)

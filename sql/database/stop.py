@@ -26,7 +26,7 @@ class Stop:
         return self._over.is_set()
 
     def set(self) -> None:
-        """No further query of this work begins."""
+        """Keep further queries of this work from starting."""
         self._over.set()
 
 
@@ -39,4 +39,4 @@ async def end(stop: Stop, running: "asyncio.Future[Any]", kill: Callable[[], Non
             await asyncio.to_thread(kill)
         await asyncio.wait({running}, timeout=ENDS_BY_ITSELF_SECONDS)
     if not running.cancelled():
-        running.exception()  # or asyncio logs it: nobody is left who awaits it
+        running.exception()  # otherwise asyncio logs it, because nothing awaits it

@@ -1,1 +1,1 @@
-"""Rows and samples into tables."""
+"""Inserts rows and samples into tables."""

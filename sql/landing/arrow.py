@@ -73,13 +73,13 @@ def to_arrow(row_type: type[Row], rows: Sequence[Row]) -> pa.Table:
 
 
 def from_columns(table: str, columns: Mapping[str, Sequence[object]]) -> pa.Table:
-    """Columns by their names as those of a table, hostile values as in `to_arrow`."""
+    """Convert named columns to those of a table; hostile values as in `to_arrow`."""
     schema = SCHEMAS[table]
     return _table(schema, (columns[field.name] for field in schema))
 
 
 def node_samples(keys: Sequence[SampleKey], samples: Sequence[NodeSample]) -> pa.Table:
-    """The rows of `node_samples`: `keys[i]` is when and where `samples[i]` was taken."""
+    """Return the rows of `node_samples`: `keys[i]` is when and where `samples[i]` was taken."""
     columns = zip(*((*key[:-1], *astuple(sample)) for key, sample in zip(keys, samples, strict=True)), strict=True)
     return _table(SCHEMAS[NODE_SAMPLES], columns)
 
@@ -98,7 +98,7 @@ def pod_samples(keys: Sequence[SampleKey], texts: Mapping[str, Sequence[str]], n
 
 
 def _numbers(samples: Sequence[Packed], schema: pa.Schema) -> Mapping[str, "pa.Array[Any]"]:
-    """The columns TYPE_CODES over all samples; the bytes of Int64 and Float64 stay as they are."""
+    """Return the columns TYPE_CODES over all samples; the bytes of Int64 and Float64 stay unchanged."""
     kinds = len(TYPE_CODES)
     pods = sum(len(each.values) for each in samples) // BYTES // kinds
     values = _side_by_side([each.values for each in samples], kinds)

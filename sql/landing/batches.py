@@ -1,4 +1,4 @@
-"""Batches into tables: columns are made and inserted on one thread of their own, while the next batch is folded."""
+"""Inserts batches into tables: one thread builds and inserts columns while the next batch is folded."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ WHERE cluster = {{cluster:String}} AND kind = {{kind:String}} AND ({{key:String}
 
 
 class DatabaseCheckpoints:
-    """Checkpoints beside the rows that they are about. All entries of one `save` are one block: stored together."""
+    """Checkpoints in the database of their rows. All entries of one `save` are one block, stored together."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -45,19 +45,19 @@ class DatabaseCheckpoints:
 
 
 WAITING: Final = 1
-"""Batches that may wait; more of them make the runtime wait."""
+"""Most batches that wait; with more, the runtime waits."""
 HELD_BYTES: Final = 8 * 1024 * 1024
-"""Bytes of waiting columns; above it those of the largest table are inserted."""
+"""Most bytes of waiting columns; above it those of the largest table are inserted."""
 UNMERGED: Final = 500
-"""Inserts up to which the embedded engine puts off merging parts: most replays need none until their end."""
+"""Up to this many inserts the embedded engine defers merges: most replays need none until their end."""
 _COME_AGAIN: Final = {*TABLES.values()} - HIGH_RATE
 """Tables whose rows can be taken back and concluded again: an equal insert is a new one there."""
 _ALL: Final[Iterable[tuple[str, pa.Table]]] = iter(())
-"""Asks for all that is held to be inserted."""
+"""Requests that every waiting column is inserted."""
 
 
 def land(database: Database, batch: Batch, token: str | None = None) -> None:
-    """Insert a batch, one insert a table; what was inserted under the same token is not inserted again."""
+    """Insert a batch, one insert for each table; a repeated token inserts nothing."""
     for table, columns in tables(batch):
         database.insert(table, columns, token)
 
@@ -140,7 +140,7 @@ class Lander:
 
 
 _MOST_UNMERGED: Final = 8192
-"""Rows of a single part up to which reading it without duplicates costs less than merging it first."""
+"""Up to this many rows, reading a single part without duplicates costs less than merging it first."""
 _PARTS_OF_TABLES = f"""
 SELECT table FROM system.parts
 WHERE active AND database = currentDatabase() AND table IN ({{tables:Array(String)}})
@@ -149,7 +149,7 @@ GROUP BY table, partition HAVING count() > 1 OR (max(level) = 0 AND sum(rows) > 
 
 
 def settle(database: Database) -> None:
-    """Merge the replacing tables whose rows can have been replaced; samples of the same key are the same."""
+    """Merge the replacing tables with replaced rows; samples of the same key are equal."""
     tables = sorted(SCHEMAS.keys() - {NODE_SAMPLES, POD_SAMPLES} - NEVER_REPLACED)
     unmerged = {row[0] for row in database.query(_PARTS_OF_TABLES, {"tables": tables}).rows}
     for table in sorted(unmerged):

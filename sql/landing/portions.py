@@ -1,4 +1,4 @@
-"""Messages into tables, with the offsets of those that are in."""
+"""Inserts messages into tables, with the offsets of the stored ones."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ from ingest.model.observation import UNDECODABLE
 from ingest.model.records import SummaryRecord
 from ingest.model.samples import pack
 from ingest.model.topics import Topics
-from ingest.normalize.dead_letters import Buried
+from ingest.normalize.dead_letters import Letter
 from sql.database.errors import DatabaseError, QueryFailed
 from sql.database.lean_arrow import pa
 from sql.database.open import Database
@@ -49,7 +49,7 @@ WHERE database = {{database:String}} AND ifNull(reason, '') IN ('', 'broken', 'b
         WHERE database = {{database:String}} AND name IN {{tables:Array(String)}} AND engine NOT LIKE 'Replicated%'
     )
 """
-"""Parts that ClickHouse could not read, or that somebody set aside. A replica fetches such a part."""
+"""Parts that ClickHouse could not read, or that an operator detached. A replica fetches such a part."""
 log = structlog.get_logger(__name__)
 
 
@@ -67,7 +67,7 @@ class _Row(NamedTuple):
 
 
 class LandedOffsets:
-    """The offsets of one Kafka cluster, beside the rows."""
+    """Stores the offsets of one Kafka cluster with the rows."""
 
     def __init__(self, database: Database, kafka: str) -> None:
         self._database = database
@@ -93,7 +93,7 @@ class LandedOffsets:
         return {tp: Landed(row.end, row.timestamp_ms) if row else UNKNOWN for tp, row in trusted.items()}
 
     def resume_from(self, landed: Mapping[TopicPartition, Landed]) -> None:
-        """Begin partitions: what is saved next follows this, independent of parts that are lost already."""
+        """Begin partitions: the next saved progress follows this point, regardless of parts lost before."""
         self._known |= dict.fromkeys(landed, self._lost)
         self.save(landed)
 
@@ -114,7 +114,7 @@ class LandedOffsets:
         self._database.insert(TABLE, pa.table(columns))
 
     def _lost_parts(self) -> Mapping[str, int]:
-        """When each part was written that is lost, on any shard; none if that is not shown to this user."""
+        """Return when each lost part was written, on any shard; empty if the user may not see it."""
         db = self._database
         try:
             found = dict(db.query(lost_parts(db.cluster), {"database": db.holder, "tables": TABLES}).rows)
@@ -130,7 +130,7 @@ class LandedOffsets:
 
 
 def _trusted(rows: Sequence[_Row], lost: Mapping[str, int]) -> _Row | None:
-    """The last of a partition's rows, in their order, that says for certain what is stored; None if none does."""
+    """Return the last of a partition's rows that reliably shows what is stored, or None."""
     unknown = [at for part, at in lost.items() if part not in rows[-1].lost_parts]
     if not unknown:
         return rows[-1]
@@ -163,14 +163,14 @@ class PortionStore:
             self._offsets.save(landed)
 
     def landed(self, kafka: str) -> dict[TopicPartition, Landed]:
-        """Return how far a Kafka is stored, by its cluster's id, to which later portions belong. Raises as above."""
+        """Return the stored progress of a Kafka cluster, by its id; later portions belong to it. Raises as above."""
         with _transient():
             if self._offsets.kafka != kafka:
                 self._offsets = LandedOffsets(self._database, kafka)
             return self._offsets.load()
 
     def resume_from(self, landed: Mapping[TopicPartition, Landed]) -> None:
-        """Begin partitions: what is stored next follows this. Raises as above."""
+        """Begin partitions: the next portion follows this point. Raises as above."""
         with _transient():
             self._offsets.resume_from(landed)
 
@@ -199,11 +199,11 @@ class _Rows:
             try:
                 reader(self, message)
             except UNDECODABLE as error:
-                letter = Buried.undecodable(message.position, message.ts, message.value, error)
+                letter = Letter.undecodable(message.position, message.ts, message.value, error)
                 self.batch.add_dead_letter(letter)
 
     def add_record(self, message: Message) -> None:
-        """Samples are facts; other records of a node's log land as findings, and are not even decoded."""
+        """Read samples, which are facts; other records of a node's log land as findings, and are not decoded."""
         if (KIND, SUMMARY) in message.headers:
             summary = _decode_summary(message.value)
             self.batch.add_sample(summary.folded(), pack(summary.pods))
@@ -215,7 +215,7 @@ class _Rows:
                 into[name] += values
 
     def add_dead_letter(self, message: Message) -> None:
-        self.batch.add_dead_letter(Buried.read(message.headers, message.value))
+        self.batch.add_dead_letter(Letter.read(message.headers, message.value))
 
     def land(self, database: Database, token: str) -> None:
         for table, columns in self.tables.items():

@@ -1,4 +1,4 @@
-"""Silences in the database: what is asked about them, and the answer."""
+"""Stores silences in the database, and answers requests about them."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -27,7 +27,7 @@ class Add(msgspec.Struct, tag=True, frozen=True):
 
 class Expire(msgspec.Struct, tag=True, frozen=True):
     id: str
-    """Its first digits are enough where they are of one alone."""
+    """The id; its first digits are enough if they are unique."""
     at: datetime
 
 
@@ -39,7 +39,7 @@ Request: TypeAlias = Add | Expire | List
 
 
 def answer(database: Database, request: Request) -> Sequence[Silence]:
-    """The silence that was made or expired, or all that there are. Raises BadSilence and DatabaseError."""
+    """Answer a request: with the created or expired silence, or all of them. Raises BadSilence and DatabaseError."""
     match request:
         case Add(silence):
             _check_patterns(database, silence)
@@ -57,7 +57,7 @@ def answer(database: Database, request: Request) -> Sequence[Silence]:
 
 
 def read_silences(database: Database) -> list[Silence]:
-    """All of them, those that end last first. Raises DatabaseError."""
+    """Read all silences, the latest end first. Raises DatabaseError."""
     if "silences" in database.empty_tables:
         return []
     return [
@@ -72,7 +72,7 @@ def _store(database: Database, silence: Silence) -> None:
 
 
 def _check_patterns(database: Database, silence: Silence) -> None:
-    """The engine's own regular expressions, RE2 as Alertmanager's, have no lookaround and no backreferences."""
+    """Check patterns with the engine's RE2, which is also Alertmanager's: no lookaround, no backreferences."""
     for each in silence.matchers:
         if "~" in each.operator:
             try:

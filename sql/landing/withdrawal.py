@@ -1,4 +1,4 @@
-"""Rows that are taken back: they are deleted by the identities that `streams.fold.passes` computes."""
+"""Deletes rows that are taken back, by the identities that `streams.fold.passes` computes."""
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
@@ -14,7 +14,7 @@ WHERE database = {holder:String} AND is_in_sorting_key ORDER BY table, position
 """
 _WATCHED: Final = "SELECT 1 FROM watches WHERE cluster = {cluster:String} LIMIT 1"
 AT_ONCE: Final = 5_000
-"""Identities in one statement, of at most 22 letters each: ClickHouse reads 256 KiB of one by default."""
+"""Most identities of a statement, at 22 letters each: ClickHouse reads 256 KiB of a statement by default."""
 
 
 class DatabaseRows:
@@ -64,7 +64,7 @@ class DatabaseRows:
     def withdraw(self, cluster: str, table: str, identities: Collection[int]) -> None:
         """Delete these rows of a cluster. Raises DatabaseError, also if the user may not delete."""
         if self._database.embedded:
-            self._database.command("SYSTEM START MERGES")  # a lander stopped them, and a deletion is one
+            self._database.command("SYSTEM START MERGES")  # a lander stopped merges, and a deletion needs them
         texts = ", '\\0', ".join(self._text(table, name) for name in self.key(table))
         of_cluster = f"cluster = unhex('{cluster.encode(errors='replace').hex()}')"
         every = sorted(identities)

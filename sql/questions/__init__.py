@@ -1,1 +1,1 @@
-"""Saved queries and what is asked of the tables."""
+"""Saved queries, and the facts that other answers read from tables."""

@@ -1,4 +1,4 @@
-"""A reader's own SQL: it only reads, and a refusal says where it goes wrong, and which name was meant."""
+"""Answers a reader's own SQL, read-only. A refusal names the place of the mistake and the likely name."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -8,14 +8,14 @@ import msgspec
 
 from common.text import nearest, plain
 from sql.database.errors import SYNTAX, UNKNOWN_COLUMN, UNKNOWN_PARAMETER, UNKNOWN_TABLE, QueryFailed
-from sql.database.held import Held
+from sql.database.held import SocketDatabase
 from sql.database.open import Database, Result, bound
 from sql.questions.frames import OWN, SqlReply, SqlRequest
 from sql.questions.limits import SHARED, Limits
 from sql.questions.vetting import Token, as_formatted, at, refusal, tokens, vetted, words
 
 _NO_FILE: Final = "READ ON FILE"
-"""The embedded engine looks for a file where there is no such table."""
+"""The embedded engine looks for a file if there is no such table."""
 _PLACE: Final = re.compile(r"failed at position (\d+)")
 _REASON: Final = re.compile(
     r"Empty query|Multi-statements are not allowed|'.' at position \d+ is never closed|"
@@ -37,7 +37,7 @@ ORDER BY table, position
 
 
 def explained(db: Database, sql: str, error: QueryFailed) -> QueryFailed:
-    """The same refusal, as a person can mend it; unchanged where nothing was mistyped."""
+    """Return the refusal with the likely correction; unchanged if nothing was mistyped."""
     if error.code == SYNTAX:
         return QueryFailed(_syntax(sql, str(error)), SYNTAX)
     if error.code == UNKNOWN_COLUMN and (found := _COLUMN.search(str(error))):
@@ -76,7 +76,7 @@ def _cut(text: str, *, end: bool = False) -> str:
 
 
 def _keyword(before: str, after: str) -> str:
-    """The keyword that the word at the place was meant for, or the one before it."""
+    """Return the keyword that was likely meant by the word at the place, or by the one before it."""
     known = words("keywords")
     for word in (*_WORD.findall(after)[:1], *_WORD.findall(before)[-1:]):
         if len(word) >= _SHORTEST and word.upper() not in known and (hint := nearest(word.upper(), known)):
@@ -109,7 +109,7 @@ def _no_column(db: Database, sql: str, name: str, engine: re.Match[str] | None) 
 
 
 def _tables_of(db: Database, sql: str) -> Iterator[str]:
-    """The names that a statement reads from, without those that it defines itself."""
+    """Return the names that a statement reads from, without those that it defines."""
     found = list(tokens(as_formatted(db, sql)))
     own = {
         token.text
@@ -138,17 +138,17 @@ def _listed(found: list[Token], place: int) -> Iterator[str]:
 _READ_ONLY: Final = {"readonly": 1}
 """A server refuses every function that reaches outside of it; the embedded engine's reader has no grant for one."""
 _READER: Final = [("GRANT SHOW, SELECT ON *.* TO default",)]
-"""All that the embedded engine's user may, where the database was opened to read."""
+"""Every right of the embedded engine's user if the database was opened to read."""
 
 
 def ask(db: Database, sql: str, given: Mapping[str, str], limits: Limits | None = None) -> Result:
-    """The answer to one statement; `db` is open to read. Raises QueryFailed for what `sql.questions.vetting` refuses.
+    """Answer one statement; `db` is open to read. Raises QueryFailed for what `sql.questions.vetting` refuses.
 
     With `limits` the statement cannot lift them, and is refused where the engine's user may do more than read. In a
     process that also writes an embedded database, a quoted name is a file, and `url()` connects. Another process that
     holds the database answers within its own limits.
     """
-    if isinstance(db, Held):
+    if isinstance(db, SocketDatabase):
         return _ask_there(db, SqlRequest(sql, dict(given), limits or SHARED))
     if limits:
         check_reader(db)
@@ -160,7 +160,7 @@ def ask(db: Database, sql: str, given: Mapping[str, str], limits: Limits | None 
 
 
 def run_freely(db: Database, sql: str, given: Mapping[str, str]) -> Result:
-    """The answer to one statement, with all rights of the database's user. Raises QueryFailed."""
+    """Answer one statement, with all rights of the database's user. Raises QueryFailed."""
     try:
         return db.query(sql, given)
     except QueryFailed as error:
@@ -168,10 +168,10 @@ def run_freely(db: Database, sql: str, given: Mapping[str, str]) -> Result:
 
 
 def check_reader(db: Database) -> None:
-    """Raises QueryFailed if the embedded engine's user may do more than read."""
+    """Check the grants. Raises QueryFailed if the embedded engine's user may do more than read."""
     if db.embedded and not only_reads(db):
         raise refusal(
-            "SQL of your own is not reply by a process that also writes the database, for it could reach files "
+            "SQL of your own is not answered by a process that also writes the database, for it could reach files "
             "and other machines: ask a saved question, or stop it and run leadsman query"
         )
 
@@ -181,7 +181,7 @@ def only_reads(db: Database) -> bool:
     return db.query("SHOW GRANTS").rows == _READER
 
 
-def _ask_there(db: Held, request: SqlRequest) -> Result:
+def _ask_there(db: SocketDatabase, request: SqlRequest) -> Result:
     bound(request.sql, request.given)
     reply = msgspec.msgpack.decode(db.post(OWN, msgspec.msgpack.encode(request)), type=SqlReply)
     if reply.problem:

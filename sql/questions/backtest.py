@@ -1,4 +1,4 @@
-"""A capture under one rule set or two: the runtime without Kafka, into a temporary database."""
+"""Replays a capture under one or two rule sets, with the runtime without Kafka, into a temporary database."""
 
 import tempfile
 from collections.abc import Iterable, Mapping
@@ -9,7 +9,7 @@ from ingest.normalize.decoded import Decoded
 from sql.database.open import Result, connect
 from sql.landing.batches import Lander
 from sql.questions.queries import run, saved_query
-from sql.schema.statements import AsNeeded
+from sql.schema.statements import LazyDatabase
 from streams.alerting.engine import alert_reducers
 from streams.alerting.rules_file import AlertRules
 from streams.analytics.registry import ANALYTICS
@@ -42,14 +42,14 @@ class Backtest(NamedTuple):
 
 
 def backtest(items: Iterable[Decoded], rule_sets: Mapping[str, AlertRules]) -> Backtest:
-    """Replay observations under each rule set at once. Raises what a source raises."""
+    """Replay observations under each rule set at once. Raises a source's errors."""
     fired: dict[str, list[Alert]] = {name: [] for name in rule_sets}
     reducers = [*ANALYTICS]
     for number, (name, rules) in enumerate(rule_sets.items()):
         reducers += [_collecting(reducer, number, fired[name]) for reducer in alert_reducers(rules)]
     with (
         tempfile.TemporaryDirectory(prefix="leadsman-backtest-") as folder,
-        AsNeeded(connect(f"chdb://{folder}/db")) as database,
+        LazyDatabase(connect(f"chdb://{folder}/db")) as database,
     ):
         with Lander(database) as lander:
             report = Replay(reducers, lander, None).run(items)
@@ -64,7 +64,7 @@ def backtest(items: Iterable[Decoded], rule_sets: Mapping[str, AlertRules]) -> B
 
 
 def _collecting(reducer: Reducer[Any], number: int, into: list[Alert]) -> Reducer[Any]:
-    """The reducer, its rows kept here: those of two rule sets would be one row in a table."""
+    """Wrap the reducer to keep its rows here, because a table would merge those of two rule sets."""
 
     def step(state: Any, concluded: Any) -> tuple[Any, tuple[Output, ...]]:
         state, rows = reducer.step(state, concluded)

@@ -1,4 +1,4 @@
-"""Values of columns as people read them: sizes, durations, CPUs, percentages, yes and no, times in the own zone.
+"""Formats values of columns for people: sizes, durations, CPUs, percentages, yes and no, times in the reader's zone.
 
 A column's unit is in its name (`_bytes`, `_seconds`), or follows from the signal or resource of its row.
 """
@@ -27,7 +27,7 @@ _FORMULA_NUMBER: Final = re.compile(r"[+-]?\d+(\.\d+)?(e[+-]?\d+)?", re.ASCII | 
 
 
 def as_csv(result: Result) -> str:
-    """A line of names, then a line a row; times in ISO 8601. A spreadsheet runs no cell of it.
+    """Return a line of names, then a line for each row; times in ISO 8601. No cell is a formula for a spreadsheet.
 
     Text that it would take for a formula has an apostrophe before it, also behind a semicolon, which parts cells in
     many locales. Control characters are escapes, as in a table.
@@ -114,7 +114,7 @@ class Column(NamedTuple):
     cells: Sequence[str]
     right: bool = False
     whole: bool = False
-    """Never cut: half a time or amount is another one."""
+    """True if it is never cut, because half a time or amount would be wrong."""
 
 
 def as_columns(result: Result, zone: tzinfo | None = None) -> list[Column]:
@@ -143,7 +143,7 @@ def headings(names: Sequence[str]) -> list[str]:
 
 
 def timestamp(at: datetime, zone: tzinfo | None = None) -> str:
-    """A time in a zone or the reader's, with the zone's distance from UTC: it can be given back to `--since`."""
+    """Format a time in a zone or the reader's, with the offset from UTC; `--since` accepts it."""
     there = at.astimezone(zone)
     text = there.isoformat(sep=" ", timespec="seconds")
     return f"{text[:-6]}Z" if not there.utcoffset() else text
@@ -196,7 +196,7 @@ def _of(subject: str) -> Callable[[float], str]:
 
 
 def duration(seconds: float) -> str:
-    """A length of time; below ten seconds with a decimal."""
+    """Format a length of time; below ten seconds with a decimal."""
     if 0 < abs(seconds) < _SHORT_SECONDS:
         return f"{seconds:.1f}".removesuffix(".0") + " s"
     return in_words(seconds) if seconds >= 0 else f"-{in_words(-seconds)}"

@@ -71,7 +71,7 @@ def _answer(db: Database, request: SqlRequest) -> SqlReply:
 
 
 def _plain_rows(found: Result) -> Iterator[tuple[Any, ...]]:
-    """Yield values in msgpack's types, a bounded number."""
+    """Yield values in msgpack's types, up to a limit."""
     left = MOST_VALUES
 
     def plain(value: Any) -> Any:

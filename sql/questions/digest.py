@@ -1,4 +1,4 @@
-"""Digests of a database's content, by which two databases can be compared."""
+"""Computes digests of a database's content, to compare two databases."""
 
 from typing import Any, Final, NamedTuple
 
@@ -14,11 +14,11 @@ class TableDigest(NamedTuple):
     table: str
     rows: int
     hash: str
-    """16 hexadecimal digits; the same for the same rows in any order."""
+    """Return 16 hexadecimal digits, the same for the same rows in any order."""
 
 
 def digest(db: Database) -> list[TableDigest]:
-    """Row count and hash of each stored table, by name; doubles count once.
+    """Return row count and hash of each stored table, by name; duplicates count once.
 
     The hash is the sum of every row's SipHash, so it does not depend on the order of rows, nor of a map's keys.
     """
@@ -34,5 +34,5 @@ def _digest(db: Database, table: str) -> TableDigest:
 
 
 def comparable(field: "pa.Field[Any]") -> str:
-    """The expression of a column by which two rows are compared: the order of a map's keys is chance."""
+    """Return the expression that compares a column, because the order of a map's keys is random."""
     return f"mapSort({field.name})" if pa.types.is_map(field.type) else field.name

@@ -32,7 +32,7 @@ class Drain(NamedTuple):
     pods: list[DrainedPod]
     cluster: Cluster
     budgets_are_listed: bool
-    """A complete list of budgets was read, so that a pod without one has none."""
+    """True if a complete list of budgets was read, so that a pod without a known budget has none."""
 
 
 def read_drain(database: Database, cluster: str, nodes: Collection[str]) -> Drain:

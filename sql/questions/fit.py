@@ -29,7 +29,7 @@ NEWEST_MINOR: Final = 99
 """If no version is known, the newest rules apply."""
 
 LAST: Final = "(ts, indexOf(['pending', 'bound', 'updated', 'finished', 'deleted'], change))"
-"""Sorts the changes of a pod: of those seen in the same moment the one that follows counts."""
+"""Sorts the changes of a pod that were seen at the same time by their natural order."""
 WAITING: Final = "(namespace, pod, uid, requests, exclusive_cpus, tolerations, labels, constraints)"
 """The columns of `streams.questions.pending.waiting_pod`."""
 _CLUSTERS: Final = "SELECT DISTINCT cluster FROM nodes ORDER BY cluster"
@@ -91,15 +91,15 @@ GROUP BY cluster, namespace, labels, constraints, preferences, terminating
 
 
 class Known(NamedTuple):
-    """All that a database knows of where pods of a cluster could go."""
+    """A database's facts about a cluster that decide where pods could go."""
 
     cluster: str
     read_at: dict[str, datetime]
-    """The newest row that was read of each node."""
+    """Time of the newest row of each node."""
     candidates: list[Candidate]
     strategies: dict[str, int]
     scheduler_minor: int
-    """Taken to be that of the newest kubelet: no kubelet may be newer than the control plane."""
+    """Assumed to be that of the newest kubelet, because no kubelet may be newer than the control plane."""
     everywhere: tuple[NodeState, ...] = ()
     """All nodes, with their pods if these were requested."""
     storage: Storage = Storage()
@@ -107,9 +107,9 @@ class Known(NamedTuple):
     namespaces: Mapping[str, Mapping[str, str]] = {}
     """Labels of known namespaces; empty unless pods were requested."""
     devices: Devices = NO_DEVICES
-    """The known devices, likewise."""
+    """The known devices, if pods were requested."""
     budgets: Mapping[tuple[str, str], Budget] = {}
-    """Known disruption budgets by namespace and name, likewise."""
+    """Known disruption budgets by namespace and name, if pods were requested."""
 
     @property
     def as_of(self) -> datetime | None:
@@ -127,7 +127,7 @@ class Known(NamedTuple):
 
 
 def fit_document(known: Known, request: FitRequest, found: Answer) -> dict[str, Any]:
-    """An answer for programs: cluster, as_of, the request, and the fields of `Answer`."""
+    """Return an answer for programs: cluster, as_of, the request, and the fields of `Answer`."""
     return {
         "cluster": known.cluster,
         "as_of": known.as_of,
@@ -216,7 +216,7 @@ def read_rows(
 
 
 def _by_node(rows: Sequence[RowDict], made_at: Mapping[str, datetime | None]) -> dict[str, list[RowDict]]:
-    """Rows of nodes that are there, without those of an earlier node of that name."""
+    """Return the rows of existing nodes, without those of earlier nodes of the same name."""
     found = defaultdict(list)
     for row in rows:
         if row["node"] in made_at and row["ts"] >= (made_at[row["node"]] or row["ts"]):

@@ -1,4 +1,4 @@
-"""A candidate of `streams.questions.fit` from the latest rows of its node."""
+"""Builds a candidate of `streams.questions.fit` from the latest rows of its node."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ class NodeRows(NamedTuple):
 
 
 def candidate(rows: NodeRows, pods: Sequence[Neighbour] = ()) -> Candidate:
-    """`pods` are those bound to the node, if pods were requested."""
+    """Build the candidate. `pods` are those bound to the node, if pods were requested."""
     configz, skew = next(iter(rows.settings), None), next(iter(rows.skew), None)
     known = _policies(configz, skew)
     state = NodeState(
@@ -67,7 +67,7 @@ def candidate(rows: NodeRows, pods: Sequence[Neighbour] = ()) -> Candidate:
 
 
 def neighbours(rows: Sequence[RowDict]) -> dict[str, list[Neighbour]]:
-    """The pods on each node; equal ones are one object."""
+    """Return the pods on each node; equal ones are one object."""
     found = defaultdict[str, list[Neighbour]](list)
     for row in rows:
         pod = neighbour(row)
@@ -77,7 +77,7 @@ def neighbours(rows: Sequence[RowDict]) -> dict[str, list[Neighbour]]:
 
 
 def neighbour(row: RowDict) -> Neighbour:
-    """Read a pod as others see it."""
+    """Read a pod's fields that affect other pods."""
     return Neighbour(
         row["namespace"],
         row["labels"],
@@ -153,7 +153,7 @@ def _memory(resources: Sequence[RowDict], *, is_static: bool) -> dict[int, Memor
         table = MemoryTable(capacity, max(0, capacity - allocatable), allocatable, allocatable - free, free)
         node = nodes.get(row["numa_node"], MemoryNode(0, {}, ()))
         nodes[row["numa_node"]] = MemoryNode(
-            # How many blocks there are is not stored, only that there are some: enough for who may join a group.
+            # only the existence of blocks is stored, not their number: enough to decide which nodes may join a group
             assignments=max(node.assignments, int(free < allocatable)),
             tables={**node.tables, row["resource"]: table},
             cells=tuple(row["cells"]) or node.cells,

@@ -33,7 +33,7 @@ class Scheduled(NamedTuple):
     objects: Sequence[Sequence[str]] = ()
     """Resource, namespace, name and facts of each."""
     listed: Sequence[str] = ()
-    """Resources of which that is all there is."""
+    """Resources whose objects are completely known."""
 
     def by_key(self, resource: str, type_: type[T]) -> dict[tuple[str, str], T]:
         """Return the facts of a resource's objects by namespace and name."""
@@ -84,7 +84,7 @@ def read_scheduled(database: Database, clusters: Sequence[str]) -> Mapping[str, 
 
 
 def with_volumes(candidates: Sequence[Candidate], storage: Storage) -> Iterator[Candidate]:
-    """And what each node has attached; its pods are those that were read with it."""
+    """Return the storage with each node's attached volumes; its pods are those read with it."""
     attached = defaultdict(list)
     for each in storage.attachments:
         attached[each.node].append(each)

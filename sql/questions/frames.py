@@ -1,4 +1,4 @@
-"""The protocol of people's own SQL: a length, then msgpack, between a page's process and its child.
+"""The protocol for users' own SQL between a page's process and its child: a length, then msgpack.
 
 The process that holds a database takes and gives the same messages at the path OWN.
 """
@@ -21,7 +21,7 @@ class SqlRequest(msgspec.Struct, frozen=True, array_like=True):
 
 
 class SqlReply(msgspec.Struct, frozen=True, array_like=True):
-    """Rows, or why there are none."""
+    """The rows, or the reason for their lack."""
 
     column_names: tuple[str, ...] = ()
     column_types: tuple[str, ...] = ()
@@ -36,5 +36,5 @@ def packed(message: SqlRequest | SqlReply) -> bytes:
 
 
 def read(stream: BinaryIO) -> bytes:
-    """The next message; empty at the end."""
+    """Read the next message; empty at the end."""
     return stream.read(int.from_bytes(stream.read(LENGTH), "big"))

@@ -7,7 +7,7 @@ MIB: Final = 1 << 20
 
 class Limits(NamedTuple):
     rows: int
-    """An answer has one more where it was cut."""
+    """Most rows; an answer that was cut has one more."""
     seconds: int
     memory_bytes: int
     answer_bytes: int

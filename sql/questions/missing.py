@@ -107,9 +107,9 @@ SETTINGS final = 0
 """
 """Counts of what was seen of each cluster, and until when: a watched kind until its watch was last alive."""
 KEPT: Final = timedelta(hours=1)
-"""An API server keeps Events so long. If the newest is older, Events were not read with the latest data."""
+"""Time for which an API server keeps Events. If the newest is older, Events were not read with the latest data."""
 READ_APART: Final = timedelta(minutes=10)
-"""Everything else in a dump has the time of reading. Data that is so much older is of another dump."""
+"""Everything else in a dump has the time of reading. Data older than this is of another dump."""
 WATCHED: Final = timedelta(minutes=5)
 """Signs of life of a watch of Events come every 100 s, and are reported once a minute."""
 _STREAMS: Final[Mapping[str, str]] = {
@@ -160,7 +160,7 @@ _MOST_NAMED: Final = 3
 
 
 def why_empty(database: Database, query: SavedQuery, given: Mapping[str, str]) -> str:
-    """A sentence, for an answer of no rows: each cluster that was asked about, and its own reason."""
+    """Return a sentence for an answer without rows: the reason for each cluster."""
     usual = {each.name: each.default for each in query.parameters}
     given = {name: value for name, value in given.items() if value not in ("", usual.get(name))}
     if not query.needs:
@@ -249,7 +249,7 @@ def _parts(query: SavedQuery) -> set[str]:
 
 
 def _last_seen(database: Database, source: str) -> dict[str, datetime]:
-    """The clusters of which an input was seen, with the last time of it."""
+    """Return the clusters with an input, and its last time."""
     sql = f"SELECT cluster, max(ts) FROM {source} GROUP BY cluster SETTINGS final = 0"
     return {str(name): last for name, last in database.query(sql, described=False).rows}
 
@@ -281,7 +281,7 @@ def _reasons_of(rows: Sequence[Sequence[Any]]) -> str:
 
 
 def _in_words(looked: _SeenCounts, seen: Mapping[str, datetime | None]) -> str:
-    """Put into words how much was looked at, and until when; a kind that ends earlier has its own time."""
+    """Describe how much data was searched, and until when; a kind that ends earlier has its own time."""
     last = looked.last_at
     nodes, pods, events = (
         counted(number, name)

@@ -31,7 +31,7 @@ from sql.schema.views import with_rules
 
 QUERIES: Final = Path(__file__).parent / "queries"
 BY: Final = "by"
-"""The parameter that asks for another form of a question."""
+"""The parameter that selects another form of a question."""
 _STORY: Final = "FROM story\n"
 _PARAMETER: Final = re.compile(r"-- param (?P<name>\w+) (?P<type>\S+) (?P<default>\S+): (?P<meaning>.+)")
 
@@ -41,13 +41,13 @@ class BadParameter(DatabaseError, WrongUsage):
 
 
 class UnknownQuery(DatabaseError, WrongUsage):
-    """There is no saved query of that name."""
+    """No saved query has that name."""
 
 
 class Parameter(NamedTuple):
     name: str
     type: str
-    """ClickHouse's, as `UInt32`."""
+    """ClickHouse's type, for example `UInt32`."""
     default: str
     meaning: str
 
@@ -66,7 +66,7 @@ COMMON: Final = {
         Parameter("until", "DateTime64(6)", "2262-01-01T00:00:00Z", "before"),
     )
 }
-"""Parameters that mean the same in every question that names them alone."""
+"""Shared parameters, which a question declares by name alone."""
 
 
 class SavedQuery(NamedTuple):
@@ -80,18 +80,18 @@ class SavedQuery(NamedTuple):
     events: tuple[str, ...] = ()
     """Reasons of the Events that contradict an empty answer."""
     shows: tuple[str, ...] = ()
-    """The columns that answer it, in their order; empty if all do."""
+    """The columns that answer it, in order; empty for all columns."""
     newest: bool = False
-    """The last rows are the newest: where not all are shown, those are."""
+    """True if the last rows are the newest, so that a cut answer shows those."""
     was: Mapping[str, Mapping[str, str]] = {}  # never changed
-    """Older names, which no list has, each with the parameters that it stands for."""
+    """Unlisted older names, each with the parameters that it implies."""
     form: tuple[str, str] = ("", "")
-    """The question that it is a form of, and the value of `by` that asks for it."""
+    """The question of which it is a form, and the value of `by` that selects it."""
     forms: Mapping[str, "SavedQuery"] = {}  # never changed
-    """Other counts of the same rows, by the value of `by` that asks for each."""
+    """Other aggregations of the same rows, by the value of `by` that selects each."""
 
     def under_old_name(self, name: str) -> "SavedQuery":
-        """The question as an older name of it asks."""
+        """Return the question with the parameters of an older name."""
         given = self.was[name]
         return self._replace(
             parameters=tuple(each._replace(default=given.get(each.name, each.default)) for each in self.parameters)
@@ -157,7 +157,7 @@ def chosen(query: SavedQuery, given: Mapping[str, str]) -> tuple[SavedQuery, dic
 
 
 def saved_query(name: str) -> SavedQuery:
-    """Raises UnknownQuery, which names the nearest, or all there are."""
+    """Return the query of a name. Raises UnknownQuery, which lists the nearest name or all names."""
     every = with_forms()
     older = next((query for query in every if name in query.was), None)
     if older is not None:
@@ -188,7 +188,7 @@ def run(db: Database, query: SavedQuery, given: Mapping[str, str], limits: Limit
 
 
 def newest_first(sql: str) -> str:
-    """Return a question whose first column of order, a time, goes down."""
+    """Return a question sorted by its first column of order, a time, from the newest."""
     before, by, columns = sql.rpartition("ORDER BY ")
     first, comma, rest = columns.partition(",")
     return f"{before}{by}{first.rstrip()} DESC{comma}{rest}"
@@ -217,7 +217,7 @@ def _value(parameter: Parameter, given: str | None) -> str:
 
 
 def _checked(kind: str, text: str) -> str:
-    """The value as ClickHouse reads it. Raises ValueError if it is not of that type."""
+    """Convert the value for ClickHouse. Raises ValueError if it is not of that type."""
     if kind.startswith("UInt"):
         return str(_natural(text))
     if kind.startswith("Float"):

@@ -1,4 +1,4 @@
-"""People's own SQL in a process apart, which can be killed, where others wait for the same database."""
+"""Runs users' own SQL in a separate process that can be killed, so that others need not wait for it."""
 
 import os
 import select
@@ -20,7 +20,7 @@ from sql.questions.frames import LENGTH, SqlReply, SqlRequest, packed
 from sql.questions.limits import MIB, Limits
 
 FRESH_SECONDS: Final = 5.0
-"""Age of a snapshot that is still asked, where this process also writes the database."""
+"""Greatest age of a snapshot that is queried, if this process also writes the database."""
 START_SECONDS: Final = 60.0
 GRACE_SECONDS: Final = 1.0
 """The engine itself ends a question at its limit; this much later the process is killed."""
@@ -57,12 +57,12 @@ class QueryProcess:
         return Result(reply.column_names, reply.column_types, reply.rows)
 
     def warm(self) -> None:
-        """Begins the process, where there is none, without waiting for it. Raises DatabaseError."""
+        """Starts the process if it does not run, without waiting for it. Raises DatabaseError."""
         if self._db.is_here:
             self._begun()
 
     def close(self) -> None:
-        """Ends the process; a question that it is asked fails."""
+        """Ends the process; a running question fails."""
         self._end()
         self._forget()
 
@@ -171,4 +171,4 @@ class _Child:
 
 
 class _Idle(DatabaseError):
-    """The process had nothing to do for a while, and ended."""
+    """The process was idle for a while, and ended."""

@@ -1,4 +1,4 @@
-"""Vets people's own statements: anything that these lists do not have is refused.
+"""Vets users' own statements: anything that these lists lack is refused.
 
 The engine puts a statement into its own form, `formatQuery`. That text is read here, token by token, and that text is
 what runs. It has no comments, one way to quote, and keywords in capitals, so a token is what the engine takes it for.
@@ -26,7 +26,7 @@ SYSTEM_TABLES: Final = frozenset(
 SETTINGS: Final = frozenset(
     {"final", "join_algorithm", "join_use_nulls", "limit", "max_execution_time", "max_threads", "offset"}
 )
-"""Settings for a statement while nobody else waits for the database."""
+"""Settings for a statement while no others wait for the database."""
 BOUNDED: Final = frozenset({"final"})
 """Settings for a statement within limits, which it may not change."""
 COMBINATORS: Final = re.compile(
@@ -54,7 +54,7 @@ SELECT (SELECT groupArray(lower(name)) FROM system.functions),
 
 
 class Language(NamedTuple):
-    """Words that the engine takes for more than a name."""
+    """Words with a meaning in the engine's SQL."""
 
     functions: frozenset[str]
     """In lower case."""
@@ -70,7 +70,7 @@ class Language(NamedTuple):
 class Token(NamedTuple):
     kind: str
     text: str
-    """A quoted name has no quotes here."""
+    """Return a name without its quotes."""
 
     @property
     def is_name(self) -> bool:
@@ -144,12 +144,12 @@ def _shorter(function: str) -> Iterator[str]:
 
 
 def refusal(why: str) -> QueryFailed:
-    """The error to raise for a statement that is not answered."""
+    """Return the error to raise for a refused statement."""
     return QueryFailed(why, min(FORBIDDEN))
 
 
 def _language(db: Database) -> Language:
-    """Asked once, for listing the functions takes a tenth of a second."""
+    """Cached, because listing the functions takes a tenth of a second."""
     if db not in _languages:
         _languages[db] = Language(*map(frozenset, db.query(_LANGUAGE).rows[0]))
     return _languages[db]
@@ -170,7 +170,7 @@ def tokens(formatted: str) -> Iterator[Token]:
 
 
 def at(found: Sequence[Token], place: int) -> Token:
-    """The token there; one of the kind `end` beyond them."""
+    """Return the token there; beyond the last one a token of the kind `end`."""
     return found[place] if 0 <= place < len(found) else _END
 
 
@@ -192,7 +192,7 @@ def _check_keyword(word: str, after: Token) -> None:
 
 def _check_function(name: str, before: Token, after: Token, language: Language) -> None:
     """A name alone can call a function too: `APPLY name`, `arrayMap(name, values)`."""
-    if "/" in name:  # the embedded engine takes it for a file, and its answer tells whether there is one
+    if "/" in name:  # the embedded engine would open it as a file, and reveal whether it exists
         raise refusal(f"the name {name[:80]} has a slash: choose another")
     called = after == _PARENTHESIS or (before == Token("word", "APPLY") and after.text != "-")
     bare = name.lower() in language.functions and _DOT not in {before, after}

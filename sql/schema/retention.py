@@ -21,14 +21,16 @@ ROLLUP_TABLES: Final = tuple(
 )
 EVENT_TABLES: Final = ("node_events", "pod_bindings")
 KEPT_FOR_EVER: Final = frozenset({"nodes", "kubelet_settings", "numa_whatif"})
-"""A row when a node changes, or one a node: little, and other rows are read with it."""
+"""Tables with few rows, one for each node or change, which other rows are read with."""
 FINDING_TABLES: Final = tuple(sorted({*TABLES.values()} - {*RAW_TABLES, *EVENT_TABLES, *KEPT_FOR_EVER}))
 
 _TABLE: Final = re.compile(r"CREATE TABLE IF NOT EXISTS (\w+)")
 _BEFORE_SETTINGS: Final = re.compile(r"^(?=SETTINGS\b)", re.MULTILINE)
 
 
-class Kept(NamedTuple):
+class RetentionGroup(NamedTuple):
+    """Tables of one retention."""
+
     name: str
     """In the option: `--keep-NAME-days`."""
     what: str
@@ -38,10 +40,10 @@ class Kept(NamedTuple):
 
 
 KEPT: Final = (
-    Kept("samples", "raw samples", RAW_TABLES, 7),
-    Kept("rollups", "five-minute roll-ups", ROLLUP_TABLES, 90),
-    Kept("events", "events and changes of pods", EVENT_TABLES, 90),
-    Kept("findings", "findings, alerts, source errors and dead letters", FINDING_TABLES, 365),
+    RetentionGroup("samples", "raw samples", RAW_TABLES, 7),
+    RetentionGroup("rollups", "five-minute roll-ups", ROLLUP_TABLES, 90),
+    RetentionGroup("events", "events and changes of pods", EVENT_TABLES, 90),
+    RetentionGroup("findings", "findings, alerts, source errors and dead letters", FINDING_TABLES, 365),
 )
 
 
@@ -59,7 +61,7 @@ def keep(db: Database, tables: Iterable[str], days: int | None) -> None:
 
 
 def set_retention(db: Database, table: str, days: int | None) -> None:
-    """Sets or removes the TTL of one table, and does nothing where it is so already."""
+    """Sets or removes the TTL of one table, unless it is right already."""
     if days is not None and days < 1:
         raise DatabaseError(f"a retention of {counted(days, 'day')} keeps nothing: give at least 1, or 0 for forever")
     now = retention_of(db, table)

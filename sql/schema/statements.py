@@ -1,4 +1,4 @@
-"""Every table and view: the statement that makes it, what it rests on, and a database made of those named."""
+"""Every table and view: its statement, its dependencies, and a database with only the named ones."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping
@@ -21,12 +21,12 @@ _FIRST: Final = re.compile(r"\bFROM\s+(\w+|\()")
 _OF_OTHERS: Final = re.compile(
     r"\b(?:RIGHT|FULL|INTERSECT|RECURSIVE|TOTALS|FILL|ROLLUP|CUBE|GROUPING)\b|(?<!\* )\bEXCEPT\b"
 )
-"""Words with which a query can have rows although its first source has none."""
+"""Words with which a query can have rows although its first source is empty."""
 AGGREGATE: Final = re.compile(
     r"\b(?:any|arg(?:Max|Min)|avg|count|group\w+|max|min|quantile\w*|simpleLinearRegression|sum|topK|uniq\w*)"
     r"(?:If|Map|Merge|OrNull|State)*\("
 )
-"""Aggregate functions of the questions and views; without GROUP BY one gives a row of nothing."""
+"""Aggregate functions of the questions and views, which without GROUP BY give a row even for no input."""
 _ENGINE: Final = "\nENGINE = "
 _HAVING: Final = re.compile(r"\bHAVING\b")
 _WINDOW: Final = re.compile(r"\bOVER\b")
@@ -127,7 +127,7 @@ def _of_view(name: str) -> str:
 
 
 def _enclosed(text: str, start: int) -> str:
-    """Return what stands from there to the end of its parentheses."""
+    """Return the text from there to the closing parenthesis."""
     return text[start : start + _outer("(" + text[start:]).index(")") - 1]
 
 
@@ -159,7 +159,7 @@ if TYPE_CHECKING:  # importing it takes longer than a query
     import pyarrow as pa
 
 
-class AsNeeded(Database):
+class LazyDatabase(Database):
     """A new Database for one answer, whose tables and views are made when a statement first names them.
 
     Making all takes longer than everything else that a small dump needs. Only this process writes into it, with
@@ -172,7 +172,7 @@ class AsNeeded(Database):
         self._filled = set[str]()
         self._bare = set[str]()
         """Tables without an engine of their own."""
-        super().command("SET fsync_metadata = 0")  # nobody needs it after a power loss
+        super().command("SET fsync_metadata = 0")  # it need not survive a power loss
 
     @property
     def empty_tables(self) -> Collection[str]:

@@ -1,4 +1,4 @@
-"""The view `story` as a query of those branches that can have lines: to plan one takes longer than to read it."""
+"""Builds the view `story` as a query of the branches that can have lines, because planning a branch is slow."""
 
 import re
 from collections.abc import Collection
@@ -11,7 +11,7 @@ from sql.schema.statements import gives_nothing, statements
 _WITH: Final = "\nWITH\n"
 _SELECT: Final = "\nSELECT cluster, ts, node, kind, what, about, pod, namespaces\nFROM\n(\n"
 _BETWEEN: Final = "\n    UNION ALL\n"
-"""Stands between branches in the view's file; one within a branch is further to the right."""
+"""Separates branches in the view's file; one within a branch is indented further."""
 _END: Final = "\n)\nCOMMENT"
 _KIND: Final = re.compile(r"'(\w+)' AS kind\b")
 _SHARED: Final = re.compile(r"\b(evidence|seen)\b")

@@ -1,4 +1,4 @@
-"""Upkeep of a database that is landed into: compute dependent rows, renew lasting rows, warn of a full disk.
+"""Upkeep of a lander's database: compute dependent rows, renew lasting rows, warn of a full disk.
 
 Rows that still hold are stored again before their retention ends: a running pod, a firing alert, the last change. A
 row that was stored again replaces itself, so this can be repeated, and by several processes at once.
@@ -32,7 +32,7 @@ class _Current(NamedTuple):
     subject: str
     holds: str = "1"
     of_nodes: bool = True
-    """It does not hold of a node that was deleted."""
+    """True if it ends with the deletion of its node."""
 
 
 _LAST_CHANGE: Final = "argMax(change, (ts, indexOf(['pending', 'bound', 'updated', 'finished', 'deleted'], change)))"
@@ -57,7 +57,7 @@ CURRENT: Final = {
 
 
 def renew(db: Database) -> None:
-    """Store again what holds and was stored longer ago than half of its table's retention."""
+    """Return a statement that stores current states again after half of their table's retention."""
     for table, current in CURRENT.items():
         days = retention_of(db, table)
         if days is not None:
@@ -81,7 +81,7 @@ def _renewal(table: str, current: _Current) -> str:
 
 PAUSE_SECONDS: Final = 10.0
 SHARE: Final = 20
-"""A calculation takes at most one part in this many of the time."""
+"""A calculation takes at most one of this many parts of the time."""
 DISK_SECONDS: Final = 60.0
 RENEWAL_SECONDS: Final = 86_400.0
 CLOSING_SECONDS: Final = 5.0

@@ -1,4 +1,4 @@
-"""Views: each is made where it lacks, and replaced where its text changed or the server stores another one.
+"""Creates missing views, and replaces those whose text changed or that the server stores differently.
 
 A view's text contains no rule of Kubernetes. A placeholder such as `{is_low}` stands for the SQL that the rule's
 function in Python returns for columns of the query.
@@ -128,7 +128,7 @@ _NODES_MADE: Final = (
     "(SELECT cluster, node, argMax(created_at, ts) AS made_at"
     " FROM (SELECT cluster, node, created_at, ts FROM nodes SETTINGS final = 0) GROUP BY cluster, node)"
 )
-"""When each Node object was made: what is older is about an earlier node of its name."""
+"""Creation time of each Node object; older rows are about an earlier node of its name."""
 RULES: Final[Mapping[str, Amount]] = {
     "meets": _meets(),
     "layout": _layout(),
@@ -236,7 +236,7 @@ class View(NamedTuple):
 
     @property
     def first(self) -> str:
-        """The statement where there is no such view."""
+        """Return the statement for a view that does not exist."""
         return self.statement.replace(_REPLACE, "CREATE VIEW IF NOT EXISTS", 1)
 
     @property
@@ -245,7 +245,7 @@ class View(NamedTuple):
 
 
 def replace_views(db: Database, leadsman: str) -> int:
-    """Makes those that lack and replaces those that differ; returns how many it replaced. Raises DatabaseError.
+    """Create missing views and replace those that differ; return how many were replaced. Raises DatabaseError.
 
     On a cluster it recreates all, since another replica may lack one, and counts only those that differ here.
     """
@@ -267,7 +267,7 @@ def replace_views(db: Database, leadsman: str) -> int:
 
 
 def makers(db: Database) -> set[str]:
-    """Return the versions of Leadsman that made the views, where these are not all as this one makes them.
+    """Return the versions of Leadsman that made the views, if these differ from this version's.
 
     An empty version stands for views that are missing.
     """

@@ -9,22 +9,22 @@ import msgspec
 from streams.fold.findings import REPEAT_EVERY
 
 SILENT: Final = timedelta(hours=1)
-"""Without data for so long, nobody knows whether an alert of the log still holds. Nodes report every 5 minutes."""
+"""The state of a log's alerts is unknown after this long without data. Nodes report every 5 minutes."""
 MAX_MEMBERS: Final = 1000
-"""Members of one alert that are kept apart; of more, the rest are counted as one."""
+"""Members of one alert that are stored by name; further ones are only counted."""
 
 
 class Group(msgspec.Struct, frozen=True, array_like=True):
     """Members that one alert gathers, for example the pods of an eviction storm."""
 
     members: dict[str, int] = {}
-    """Number of times that each was seen, in the order of their first."""
+    """Number of times that each member was seen, in the order of first sight."""
     first_at: datetime | None = None
     last_at: datetime | None = None
     count: int = 0
-    """Number of times that all were seen; stored, like `breakdown`, because a group of thousands grows one by one."""
+    """The sum over all members; stored, like `breakdown`, because a group of thousands grows one by one."""
     breakdown: dict[str, int] = {}
-    """Number of members of each owner or node, if an alert names these."""
+    """Members by owner or node, if the alert names these."""
 
     @property
     def seconds(self) -> float:
@@ -41,7 +41,7 @@ class Group(msgspec.Struct, frozen=True, array_like=True):
         )
 
     def plus_new(self, member: str, at: datetime, under: str = "") -> "Group | None":
-        """The group with one more member; None if it is there."""
+        """Return the group with one more member; None if the group has it already."""
         if member in self.members:
             return None
         return self.plus(member if len(self.members) < MAX_MEMBERS else "", at, under=under)
@@ -57,7 +57,7 @@ class ActiveAlert(msgspec.Struct, frozen=True, array_like=True):
     ended_at: datetime | None
     """When the condition stopped being true, or the last occurrence; None while it is true."""
     happens: bool
-    """It is an occurrence (an eviction), not a state that lasts (a skew)."""
+    """True for an occurrence (an eviction), False for a state that lasts (a skew)."""
     for_seconds: float
     keep_seconds: float
     runbook_url: str
@@ -67,7 +67,7 @@ class ActiveAlert(msgspec.Struct, frozen=True, array_like=True):
     emitted_summary: str = ""
     group: Group = Group()
     least_members: int = 1
-    """It stays pending while its group has members, but fewer than this."""
+    """The alert stays pending while its group has fewer members than this."""
 
     @property
     def keep(self) -> timedelta:
@@ -75,7 +75,7 @@ class ActiveAlert(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def resolved_at(self) -> datetime | None:
-        """When it will have been quiet for long enough; None while its condition is true, or if it never fired."""
+        """The time at which `keep_firing` has passed; None while its condition is true, or if it never fired."""
         return (
             None
             if self.ended_at is None or self.starts_at is None
@@ -83,7 +83,7 @@ class ActiveAlert(msgspec.Struct, frozen=True, array_like=True):
         )
 
     def is_quiet(self, at: datetime) -> bool:
-        """True if it has been quiet for long enough and is not about to fire."""
+        """True if `keep_firing` has passed and it is not about to fire."""
         if self.ended_at is None or (self.starts_at is None and (not self.happens or self.is_enough)):
             return False
         return at >= self.ended_at + self.keep
@@ -93,21 +93,21 @@ class ActiveAlert(msgspec.Struct, frozen=True, array_like=True):
         return not self.happens and self.starts_at is None and self.ended_at is not None and at > self.ended_at
 
     def ended(self, at: datetime) -> Self:
-        """Its condition is no longer true, or its occurrence no longer news."""
+        """Return the alert after its condition stopped being true, or its occurrence stopped being news."""
         if self.ended_at is None or (self.happens and self.ended_at > at):
             return msgspec.structs.replace(self, ended_at=at)
         return self
 
     def recovered(self, at: datetime) -> Self | None:
-        """It is over for good; None, as it is forgotten, where it did not fire yet."""
+        """Return the alert resolved for good; None if it did not fire yet, because it is then forgotten."""
         return None if self.starts_at is None else msgspec.structs.replace(self, ended_at=at, keep_seconds=0.0)
 
     def kept_until(self, at: datetime) -> Self:
-        """Quiet for exactly long enough at `at`."""
+        """Return the alert with `keep_firing` ending exactly at `at`."""
         return msgspec.structs.replace(self, ended_at=at - self.keep)
 
     def started(self, at: datetime) -> Self:
-        """Firing, where it has been true for long enough."""
+        """Return the alert as firing if its hold time has passed."""
         fires_at = self.since + timedelta(seconds=self.for_seconds)
         has_ended = self.ended_at is not None and not self.happens
         if self.starts_at is not None or has_ended or not self.is_enough or at < fires_at:
@@ -132,10 +132,10 @@ class ActiveAlert(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def is_enough(self) -> bool:
-        """Tell whether it has gathered as many members as it needs; true if it gathers nothing."""
+        """Tell whether the group has the members that it needs; true if the alert gathers nothing."""
         return not self.group.members or self.group.count >= self.least_members
 
 
 def key_of(labels: Mapping[str, str]) -> str:
-    """The key of an alert among the active ones of its name: the labels from its condition."""
+    """Return the key of an alert among the active ones of its name: the labels from its condition."""
     return repr(sorted(labels.items()))

@@ -32,9 +32,9 @@ Input: TypeAlias = Literal[
 class Need(NamedTuple):
     input: Input
     without_it: str
-    """The consequence where it is missing, as a person reads it."""
+    """The consequence for a reader if it is missing."""
     required: bool = True
-    """Without it the alert cannot fire; otherwise it knows less."""
+    """True if the alert cannot fire without it; otherwise its words say less."""
 
 
 class Holds(NamedTuple):
@@ -49,13 +49,13 @@ class Holds(NamedTuple):
 
 
 class Ends(NamedTuple):
-    """The condition is no longer true; means nothing if it was not."""
+    """The condition is no longer true; without effect if it was not true before."""
 
     labels: Mapping[str, str]
 
 
 class Happened(NamedTuple):
-    """Something occurred, or is news, until a time; it is resolved when `keep_firing` has passed since."""
+    """Something occurred, and is news until a time; the alert is resolved `keep_firing` after that."""
 
     labels: Mapping[str, str]
     summary: str
@@ -65,11 +65,11 @@ class Happened(NamedTuple):
 
 
 class Gathers(NamedTuple):
-    """Something occurred once more: the alert fires when it has gathered enough of it, then is like `Happened`."""
+    """Something occurred once more: the alert fires when it has gathered enough, and is then like `Happened`."""
 
     labels: Mapping[str, str]
     plus: Callable[[Group], Group | None]
-    """Adds it to those that the alert has gathered; None if it was gathered before."""
+    """Adds the occurrence to the group; returns None if the group has it already."""
     words: Callable[[Group], tuple[str, str]]
     """Summary and description of all that was gathered."""
     until: datetime
@@ -77,7 +77,7 @@ class Gathers(NamedTuple):
 
 
 class Recovered(NamedTuple):
-    """It is over for good: resolved without waiting for `keep_firing`, and forgotten where it did not fire yet."""
+    """The condition is over for good: the alert is resolved without `keep_firing`, or forgotten if it never fired."""
 
     labels: Mapping[str, str]
 
@@ -91,13 +91,13 @@ class Now(NamedTuple):
     active: Mapping[str, ActiveAlert]
     """Alerts of its own name on this log that are pending or firing, by `key_of` their labels."""
     depended_on: Mapping[str, Collection[str]]
-    """Active alerts of `depends_on` by name, if enough to fire on this log, as the `key_of` their labels."""
+    """Active alerts of `depends_on` that have gathered enough to fire: the `key_of` their labels, by name."""
 
     def of(self, labels: Mapping[str, str]) -> ActiveAlert | None:
         return self.active.get(key_of(labels))
 
     def is_old(self, happened_at: datetime, settings: RuleSettings) -> bool:
-        """Tell whether an alert about then would be resolved already: a list repeats old objects."""
+        """Tell whether an alert about that time would be resolved already, because a list repeats old objects."""
         return self.at >= happened_at + timedelta(seconds=settings.keep_firing_seconds)
 
 
@@ -119,14 +119,14 @@ def each_row(
 
 @dataclass(frozen=True, slots=True)
 class AlertDefinition(Generic[Settings, State]):
-    """An alert, whole: `streams.alerting.engine` needs nothing else to raise it.
+    """Everything about an alert that `streams.alerting.engine` needs to raise it.
 
     `step` reads no clock, does no I/O and never mutates what it is given; rows come in their order. It is called for
     each record that leads to rows it looks at, but not while the alert is disabled.
     """
 
     name: str
-    """PascalCase; its module, in snake_case, is named for it, and so are its settings and its runbook."""
+    """The name in PascalCase; its module (in snake_case), its settings and its runbook have the same name."""
     settings: type[Settings]
     needs: tuple[Need, ...]
     step: Callable[[Settings, State, Sequence[Any], Now], tuple[State, Sequence[Change]]]
@@ -137,17 +137,17 @@ class AlertDefinition(Generic[Settings, State]):
     state: type[State] = NoState  # type: ignore[assignment]  # the default goes with the default of State
     """A frozen msgspec Struct whose fields all have defaults. No other alert reads it."""
     version: int = 1
-    """Raise it where the shape of `state` changes: the condition starts again then, and active alerts go on."""
+    """Increase it if the shape of `state` changes: the condition then starts again, and active alerts stay."""
     lasts: Callable[[State], bool] | None = None
-    """A function that keeps its alerts from being resolved although nothing new happened."""
+    """Returns True if its alerts stay active although nothing new happened."""
     depends_on: tuple[str, ...] = ()
-    """Names of alerts whose being active its condition depends on; those alerts depend on no others."""
+    """Names of alerts that its condition looks at; those alerts depend on no others."""
     of_sources: bool = False
-    """It is about what Leadsman receives: it does not end where nothing more is received."""
+    """True if it is about Leadsman's own sources: missing data does not resolve it."""
     foretells: bool = False
-    """It announces that its label `resource` runs out: a backtest counts one without an eviction as a false alarm."""
+    """True if it forecasts that its label `resource` runs out: a backtest counts one without eviction as false."""
     exhausts: frozenset[str] = frozenset()
-    """Resources that run out because of it: a backtest counts it among what announced their evictions."""
+    """Resources that run out because of it: a backtest counts it as an announcement of their evictions."""
 
 
 AnyAlert: TypeAlias = AlertDefinition[Any, Any]

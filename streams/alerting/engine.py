@@ -48,7 +48,7 @@ def drained(state: State, node: NodeRow, at: datetime, names: Collection[str]) -
 
 
 def _suppressed(state: State, at: datetime, names: Collection[str]) -> tuple[State, list[Alert]]:
-    """Resolve what is not raised for a drained node; what stays true is pending until then."""
+    """Resolve the alerts that a drain mutes; those that stay true are pending until the node is uncordoned."""
     rows: list[Alert] = []
     active = dict(state.active)
     for name in state.active.keys() & names:
@@ -146,7 +146,7 @@ class Engine:
             concluded = Concluded(concluded.ts, concluded.node, new_minute=False, rows=(concluded,))
         at, rows = concluded.at, concluded.rows
         is_data = not rows or any(type(row) is not SourceError for row in rows)
-        if self._log == "cluster":  # by the minute: records of many nodes come in no fixed order
+        if self._log == "cluster":  # once a minute, because records of many nodes come in no fixed order
             at = at.replace(second=0, microsecond=0)
         emitted: list[Alert] = []
         if state.active:
@@ -169,7 +169,7 @@ class Engine:
         return remembered(state, emitted), [*emitted, *failed]
 
     def _forgotten(self, state: State, at: datetime) -> tuple[State, Sequence[Alert | Withdrawal]]:
-        """Forget a deleted node except alerts resolved now, which a ForgetRecord or WITHDRAWN_AFTER withdraws."""
+        """Forget a deleted node except the alerts resolved now; a ForgetRecord or WITHDRAWN_AFTER withdraws these."""
         state, withdrawals = withdrawn(state, max([at, *state.resolved.values()]))
         state, ended = resolved(state, at)
         state, gone = resolved_all(state, at, _NODE_GONE)
@@ -253,7 +253,7 @@ def _run_condition(state: State, enabled: _Enabled, rows: Sequence[Any], at: dat
 
 
 def _expire(state: State, watermark: datetime) -> tuple[State | None, Sequence[Withdrawal]]:
-    """Forget a log without alerts. Alerts that change by time alone come with a minute's first record."""
+    """Apply the passing of time at a minute's first record; forget a log without alerts."""
     state, withdrawals = withdrawn(state, watermark - WITHDRAWN_AFTER)
     return (None if state == LogState(state.cluster, state.node) else state), withdrawals
 

@@ -18,21 +18,21 @@ OfName: TypeAlias = dict[str, ActiveAlert]
 """Active alerts of one name, replaced and never changed."""
 
 FEW: Final = 32
-"""So many are visited sooner than remembered."""
+"""Up to this many alerts are visited each time, because remembering due times would cost more."""
 _NOW: Final = datetime.min.replace(tzinfo=UTC)
 _NEVER: Final = datetime.max.replace(tzinfo=UTC)
 _KEPT: Final = 64
 _known: dict[int, tuple[OfName, datetime]] = {}
-"""Keeps alerts by their identity, with a time before which none of them fires, is resolved or is forgotten."""
+"""Remembers, for each mapping of alerts, a time before which none of them fires, is resolved or is forgotten."""
 
 
 def is_due(of_name: OfName, at: datetime) -> bool:
-    """Tell whether any of the alerts may fire, be resolved or be forgotten at a time; true for a few."""
+    """Tell whether any of the alerts may fire, be resolved or be forgotten at a time; always true for few alerts."""
     return len(of_name) < FEW or _due(of_name) <= at
 
 
 def replaced(before: OfName, after: OfName, changed: Iterable[str]) -> None:
-    """Remember when something is due of alerts that differ from others only in the alerts with these keys."""
+    """Remember the due time of a mapping that differs from `before` only in these keys."""
     if len(after) >= FEW:
         own = [_due_at(after[key]) for key in changed if key in after]
         _remember(after, min([_due(before), *own]))
@@ -184,7 +184,7 @@ def resolved_all(state: State, at: datetime, why: str) -> tuple[State, list[Aler
         for alert in every
         if alert.starts_at is not None
     ]
-    # a list that lacked the node can reach its log later than what followed it
+    # a list that lacks the node can reach the node's log after later records
     rows = [alert_row(alert, RESOLVED, max(at, starts_at), DELETED) for alert, starts_at in ended]
     return with_active(state, {}), rows
 
@@ -196,7 +196,7 @@ def with_data(state: State, at: datetime) -> State:
 
 
 def lost(state: State, at: datetime, of_sources: Collection[str], *, data: bool = False) -> tuple[State, list[Alert]]:
-    """End firing alerts as unknown once their log had no data for SILENT. A condition that holds with the next data
+    """End firing alerts as unknown if their log had no data for SILENT. A condition that holds with the next data
     is a new episode.
 
     Alerts named in `of_sources` are about the silence itself. They end SILENT after their own last news.

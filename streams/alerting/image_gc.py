@@ -1,4 +1,4 @@
-"""The shared parts of the alerts about image GC: some verdicts raise each of them, and a recovery ends it."""
+"""The shared parts of the alerts about image GC: verdicts raise them, and a recovery resolves them."""
 
 from collections.abc import Callable, Iterator
 
@@ -12,7 +12,7 @@ from streams.fold.findings import ImageGc, image_gc_head
 def on_verdict(
     row: ImageGc, settings: RuleSettings, now: Now, *, is_ours: bool, summary: Callable[[ImageGc], str]
 ) -> Iterator[Change]:
-    """Raise the alert for a verdict that is its own. A benign start-up raises nothing."""
+    """Raise the alert if `is_ours`, and resolve it if image GC recovered. A benign start-up raises nothing."""
     labels = {"reason": row.reason}
     if row.verdict == "recovered":
         yield Recovered(labels)

@@ -1,4 +1,4 @@
-"""Rejections at admission in words: for what pods were rejected, and whose they are."""
+"""Puts rejections at admission into words: why pods were rejected, and who owns them."""
 
 from collections.abc import Mapping
 from heapq import nsmallest
@@ -15,7 +15,7 @@ from streams.rules.eviction.shortage import PRESSURES
 
 REMOVE_OR_CORDON: Final = "Remove the cause or cordon the node"
 _MAX_OWNERS: Final = 100
-"""Owners of these pods that are kept apart; pods of more are counted as those of others."""
+"""Owners that are counted by name; pods of further owners count as those of others."""
 _OTHERS: Final = "others"
 _LABELS: Final = "the node's labels, as the kubelet had them, did not match their selector or affinity"
 _SYSTEM: Final = "they were for another operating system"
@@ -46,22 +46,22 @@ _WORDS: Final = {
     "Terminated": _SHUTDOWN,
     "VolumeAttachmentLimitExceeded": "the node could attach no more volumes",
 }
-"""Words for the kubelet's reasons (rules: admission-failures): what was so when it refused the pods."""
+"""Words for the kubelet's reasons (rules: admission-failures), in the past tense."""
 _OUT_OF: Final = "OutOf"
 
 
 def reason_of(row: PodEnd) -> str:
-    """The kubelet's reason, or the node's conditions that a pod was rejected for."""
+    """Return the kubelet's reason, or the node's conditions that a pod was rejected for."""
     return row.resource if row.refused_by == "node_pressure" else row.reason
 
 
 def because(reason: str) -> str:
-    """Words for a reason, as they follow "because"."""
+    """Return the text after "because"."""
     return known_cause(reason) or "of what the kubelet's message names"
 
 
 def known_cause(reason: str) -> str:
-    """Words for a reason, as they follow "because"; empty for one that says nothing by itself."""
+    """Return the text after "because"; empty if the reason alone says nothing."""
     if reason in _WORDS:
         return _WORDS[reason]
     if reason.startswith(_OUT_OF):
@@ -81,13 +81,13 @@ _FEWER: Final = {
 
 
 def fewer(kind: str, owner: str) -> str:
-    """Advise how to keep a workload's pods off a node, as its owner allows: nobody scales a bare pod or a Job."""
+    """Advise how to keep a workload's pods off a node, by its kind: a bare pod or a Job cannot be scaled."""
     known = _FEWER.get(kind)
     return known.format(name(owner)) if known else f"Have {name(kind)} {name(owner)} make fewer pods"
 
 
 def plus(row: PodEnd | RejectionRecord, group: Group) -> Group | None:
-    """The group with one more rejected pod; None if it is there. A later witness can add the pod's owner."""
+    """Return the group with one more rejected pod; None if it has the pod. A later witness can add the owner."""
     of_nobody, owner = owned_by(row.namespace, "", ""), owned_by(row.namespace, row.owner_kind, row.owner_name)
     unowned = f"{row.uid} without an owner"
     if row.uid in group.members or (unowned in group.members and not row.owner_name):
@@ -107,13 +107,13 @@ def plus(row: PodEnd | RejectionRecord, group: Group) -> Group | None:
 
 
 def owners_of(group: Group) -> str:
-    """The owners of a group's pods, those of most pods first: who they are, where, and how often."""
+    """Describe the owners of a group's pods with namespace and count, most pods first."""
     most = nsmallest(SHOWN, ((-times, owner) for owner, times in group.breakdown.items()))
     return shortened((f"{owner}, {how_often(-times)}" for times, owner in most), "; ", count=len(group.breakdown))
 
 
 def owned_by(namespace: str, kind: str, owner: str) -> str:
-    """A workload, as `ReplicaSet web-98cbc7457 in shop`."""
+    """Describe a workload, for example `ReplicaSet web-98cbc7457 in shop`."""
     return (
         f"{name(kind)} {name(owner)} in {name(namespace)}" if owner else f"pods without an owner in {name(namespace)}"
     )

@@ -1,4 +1,4 @@
-"""Types of which an alert's settings are made; each alert declares its own in its own file."""
+"""Types for the settings of alerts; each alert declares its settings in its own file."""
 
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -10,7 +10,7 @@ Severity: TypeAlias = Literal["critical", "warning", "info"]
 
 
 def seconds(value: Any) -> float:
-    """Parse a duration. Raises ValueError for what is not one."""
+    """Parse a duration. Raises ValueError for any other text."""
     if not isinstance(value, str):
         raise ValueError("a duration is written as 30s, 5m or 1h30m")  # noqa: TRY004  # pydantic reports a ValueError
     try:

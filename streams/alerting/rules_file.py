@@ -25,12 +25,12 @@ _WORD_BEGINS: Final = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])"
 
 
 def module_name(alertname: str) -> str:
-    """`ImageGCRestartLoop` is in `image_gc_restart_loop`."""
+    """Return the module of an alert: `image_gc_restart_loop` for `ImageGCRestartLoop`."""
     return _WORD_BEGINS.sub("_", alertname).lower()
 
 
 def discover() -> tuple[AnyAlert, ...]:
-    """The `ALERT` of each alert's module. Raises ImportError if an alert that has defaults has no module."""
+    """Return the `ALERT` of each alert's module. Raises ImportError if an alert with defaults has no module."""
     names = PACKAGED["alerts"]
     found: list[AnyAlert] = [import_module(f"{alerts.__name__}.{module_name(name)}").ALERT for name in names]
     for name, alert in zip(names, found, strict=True):
@@ -44,7 +44,7 @@ M = TypeVar("M", bound=Model)
 
 
 class AlertRules(Model):
-    """A whole rules file; `MODEL` is made of it and knows which alerts there are."""
+    """A whole rules file; `MODEL` extends it with a field for each alert."""
 
     runbooks: Annotated[str, pydantic.Field(pattern=r"^https?://\S+/$")]
     """Address of the runbooks; each alert's runbook is at its name there."""
@@ -83,12 +83,12 @@ class _Settings(NamedTuple):
 
 @cache
 def default_rules() -> AlertRules:
-    """Return the packaged rules, which are valid: to build what checks them takes longer than a small dump."""
+    """Return the packaged rules without validation, whose setup takes longer than replaying a small dump."""
     return _made(MODEL, PACKAGED)
 
 
 def _made(model: type[M], values: Mapping[str, Any]) -> M:
-    """Make a model of valid values, with the conversions of its fields."""
+    """Build a model from values that are known to be valid, with the conversions of its fields."""
     fields: dict[str, Any] = {}
     for name, field in model.model_fields.items():
         value = values[field.alias or name]
@@ -102,7 +102,7 @@ def _made(model: type[M], values: Mapping[str, Any]) -> M:
 
 
 def read_rules(file: Path) -> AlertRules:
-    """The rules of a file; what it does not set is as in the packaged one. Raises BadRules."""
+    """Read the rules of a file; the packaged file has the settings that it omits. Raises BadRules."""
     values, lines = _read(file)
     try:
         return MODEL.model_validate(_merged(PACKAGED, values))
@@ -154,7 +154,7 @@ def _lines(node: Any, place: _Place) -> Iterator[tuple[_Place, int]]:
 
 
 def _refuse_doubles(node: Any, file: Path) -> None:
-    """YAML would silently take the last of two settings of one name."""
+    """Refuse a repeated setting, because YAML would silently take the last one."""
     if not isinstance(node, yaml.MappingNode):
         return
     seen: set[str] = set()

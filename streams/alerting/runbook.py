@@ -21,7 +21,7 @@ class Runbook(NamedTuple):
 
 @cache
 def runbooks() -> Mapping[str, Runbook]:
-    """All of them by name. Raises ValueError if one does not begin with its name and a bold sentence."""
+    """Return all runbooks by name. Raises ValueError if one does not begin with its name and a bold sentence."""
     return {file.stem: _read(file.stem, file.read_text("utf-8")) for file in sorted(FOLDER.glob("*.md"))}
 
 

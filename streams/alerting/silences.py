@@ -1,4 +1,4 @@
-"""Silences: which alerts nobody is sent for a while, by matchers on their labels as Alertmanager's. Pure."""
+"""Silences, which mute matching alerts for a time, with matchers like Alertmanager's. Pure."""
 
 import re
 from collections import Counter
@@ -26,7 +26,7 @@ _ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
 
 
 class BadSilence(WrongUsage):
-    """A silence cannot be made as it was given; the message has what is wrong and what to write."""
+    """A silence cannot be made as it was given; the message says what is wrong and what to write."""
 
 
 class Matcher(NamedTuple):
@@ -35,7 +35,7 @@ class Matcher(NamedTuple):
     name: str
     operator: Operator
     value: str
-    """Value of the label; with `=~` and `!~` a regular expression that must match the whole label."""
+    """The label's value; with `=~` and `!~` a regular expression that must match the whole value."""
 
     def __str__(self) -> str:
         value = self.value.replace("\\", "\\\\").replace('"', '\\"')
@@ -60,7 +60,7 @@ class Silence(msgspec.Struct, frozen=True):
     """An alert has to match all of them."""
     starts_at: datetime
     ends_at: datetime
-    """When it ends; when it was expired, if that was earlier."""
+    """The time of its end, or of its expiry if that was earlier."""
     created_by: str
     comment: str
     updated_at: datetime
@@ -72,7 +72,7 @@ class Silence(msgspec.Struct, frozen=True):
         return self.starts_at <= at < self.ends_at and all(each.matches(labels) for each in self.matchers)
 
     def expired(self, at: datetime) -> "Silence":
-        """Ended now; one that has ended stays as it is, and one that has not begun never will. It is newer than what
+        """Return the silence ended now; a silence that has ended stays unchanged. It is newer than what
         it replaces, although its maker's clock may be ahead of this one.
         """
         if at >= self.ends_at:
@@ -82,7 +82,7 @@ class Silence(msgspec.Struct, frozen=True):
 
 
 class Silencing:
-    """Finds silences of alerts, at little cost for thousands of either.
+    """Finds the silences of alerts, cheaply even for thousands of both.
 
     A silence that names a label's value is looked at only for alerts that have it. A result for labels holds
     until a silence begins or ends.
@@ -91,7 +91,7 @@ class Silencing:
     def __init__(self) -> None:
         self._silences: Sequence[Silence] = ()
         self._from = self._until = datetime.max.replace(tzinfo=UTC)
-        """Returns the times between which the silences in force stay the same."""
+        """Returns the times between which the same silences are in force."""
         self._by_label: dict[tuple[str, str], list[Silence]] = {}
         self._others: list[Silence] = []
         self._found: dict[tuple[tuple[str, str], ...], Silence | None] = {}
@@ -110,7 +110,7 @@ class Silencing:
         return self._found[key]
 
     def _arrange(self, silences: Sequence[Silence], at: datetime) -> None:
-        """File each that is in force under the value that the fewest of them name."""
+        """Index each silence in force by the one of its values that the fewest silences name."""
         changes = [change for each in silences for change in (each.starts_at, each.ends_at) if change > at]
         self._silences, self._from = silences, at
         self._until = min(changes, default=datetime.max.replace(tzinfo=UTC))
@@ -124,7 +124,7 @@ class Silencing:
 
 
 def matchers(texts: Sequence[str]) -> tuple[Matcher, ...]:
-    """Matchers as people write them: `node=n1`, `alertname=~"Node.*"`. Raises BadSilence."""
+    """Parse matchers such as `node=n1` or `alertname=~"Node.*"`. Raises BadSilence."""
     found = tuple(_matcher(text) for text in texts)
     if not any(not each.matches({}) for each in found):
         raise BadSilence(
@@ -158,7 +158,7 @@ def _matcher(text: str) -> Matcher:
 
 
 def _is_slow(pattern: str) -> bool:
-    """Tell whether Python, which goes back and tries again, may take more than seconds for a label of Kubernetes."""
+    """Tell whether Python's backtracking may take more than seconds for a label of Kubernetes."""
     bare = _ATOMS.sub("x", pattern)
     alternatives = [bare] if "(" in bare else bare.split("|")
     most = max(len(_REPEATED.findall(each)) for each in alternatives)

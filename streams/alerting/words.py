@@ -15,13 +15,13 @@ NAME: Final = 120
 _SENTENCE: Final = 1000
 """Characters of an explanation that are shown."""
 EVICTION_ADVICE: Final = {
-    "memory": "Pods over their memory request go first; of these, lower priority, then the larger excess",
+    "memory": "Pods over their memory request are evicted first: lowest priority, then largest excess",
     "ephemeral-storage": (
-        "Free space on the node's file system: logs, emptyDir volumes, images, and files outside pods; pods over "
-        "their ephemeral-storage request go first"
+        "Free space on the node's file system: logs, emptyDir volumes, images, and files outside pods. Pods over "
+        "their ephemeral-storage request are evicted first"
     ),
-    "inodes": "Find what creates many small files on the node; pods with the most inodes go first within a priority",
-    "pids": "Find the process that forks; pods of low priority with the most processes go first",
+    "inodes": "Find what creates many small files on the node. Low priority is evicted first, then most inodes",
+    "pids": "Find the process that forks. Low priority is evicted first, then most processes",
 }
 """Advice for a resource that runs out, and which pods the kubelet evicts first."""
 
@@ -44,17 +44,17 @@ _FIDELITIES: Final = {
 
 
 def name(text: str) -> str:
-    """A name that a cluster chose, safe to show."""
+    """Escape and shorten a name from a cluster."""
     return plain(text, NAME)
 
 
 def amount(value: int, resource: str) -> str:
-    """An amount of an eviction's resource: bytes, inodes or process ids."""
+    """Format an amount of an eviction's resource: bytes, inodes or process ids."""
     return size(value) if resource in {"memory", "ephemeral-storage"} else f"{value} {resource}"
 
 
 def shortened(names: Iterable[str], separator: str = ", ", *, count: int | None = None) -> str:
-    """The first names, and how many more there are; of `count`, where not all are at hand."""
+    """List the first names and the number of others; `count` is their total if `names` has only some."""
     every = list(names)
     shown, more = every[:SHOWN], (len(every) if count is None else count) - SHOWN
     text = separator.join(map(name, shown))
@@ -66,13 +66,13 @@ def timestamp(at: datetime) -> str:
 
 
 def numa_evidence(source: str, fidelity: str) -> str:
-    """A sentence on where NUMA numbers come from."""
+    """Return a sentence that names the source of NUMA numbers."""
     known = _SOURCES.get(source, name(source.replace("_", " ")))
     return f"Known from {known}{_FIDELITIES.get(fidelity, '')}."
 
 
 def place(cluster: str, node: str) -> str:
-    """The node, or the cluster where an alert is about no single node."""
+    """Name the node, or the cluster if an alert is not about a single node."""
     return f"Node {name(node)}" if node else f"Cluster {name(cluster)}"
 
 
@@ -83,7 +83,7 @@ def without_news(summary: str, description: str, since: datetime) -> tuple[str, 
 
 
 def sentence(text: str) -> str:
-    """An explanation as a sentence with a space after it; empty for an empty one."""
+    """Return an explanation as a sentence with a space after it; empty if there is no explanation."""
     if not text:
         return ""
     shown = plain(text, _SENTENCE)

@@ -17,9 +17,9 @@ from streams.rules.events.counting import Bucket, Counted, draw, event_count, oc
 from streams.rules.values.version import is_at_least
 
 MAX_NAMES: Final = 1_000
-"""Names whose counts are remembered, past their DELETED too; the longest unseen is forgotten first."""
+"""Names whose counts are remembered, also after their deletion; the one unseen for longest is forgotten first."""
 TYPES_SEPARATE_SINCE: Final = 32
-"""The minor version; the API server's and the controllers' are taken to be the kubelet's (rules: dropped-events)."""
+"""The kubelet's minor version, assumed for the API server and controllers, too (rules: dropped-events)."""
 _Value = TypeVar("_Value")
 
 
@@ -36,7 +36,7 @@ def step(state: State, record: EventRecord | NodeRecord | KnownNodeRecord) -> tu
         version = record.object.status.node_info.kubelet_version
         return (state if version == state.kubelet_version else replace(state, kubelet_version=version)), ()
     if record.change == "DELETED" or record.line is not None:
-        return state, ()  # a line of a log is no Event: table `kubelet_log` has it
+        return state, ()  # table `kubelet_log` has the line of a log
     event = record.object
     at = event_time(event) or record.ts
     now = Counted(event.metadata.uid, event_count(event), at.timestamp())
@@ -47,7 +47,7 @@ def step(state: State, record: EventRecord | NodeRecord | KnownNodeRecord) -> tu
         return state, ()
     involved = event.involved
     component = event.component
-    # Of a version that is not known yet the bucket that is empty sooner: what it marks can only be marked too often.
+    # while the version is unknown, use the bucket that empties sooner: it can only mark too many counts
     version = state.kubelet_version
     separate_type = event.type if version and is_at_least(version, TYPES_SEPARATE_SINCE) else ""
     bucket_key = "/".join(
@@ -85,7 +85,7 @@ def step(state: State, record: EventRecord | NodeRecord | KnownNodeRecord) -> tu
 
 
 def remember(known: Mapping[str, _Value], key: str, value: _Value) -> dict[str, _Value]:
-    """The same with `key` as its newest entry, at most MAX_NAMES long."""
+    """Return the mapping with `key` as its newest entry, at most MAX_NAMES long."""
     kept = dict(known)  # many times faster than a comprehension without the key
     kept.pop(key, None)
     if len(kept) >= MAX_NAMES:

@@ -41,7 +41,7 @@ def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
                 return state, ()
             state = changed
         case NodeRecord(change="DELETED"):
-            # Its pods may outlive the object when it is recreated; each has a deletion of its own.
+            # its pods may outlive the object if it is recreated: each has its own deletion
             return State(pods=state.pods, requested=state.requested), ()
         case NodeRecord(object=node):
             capacity, allocatable = in_base_units(node.status.capacity), in_base_units(node.status.allocatable)
@@ -67,7 +67,7 @@ def _sum(total: Mapping[str, int], more: Mapping[str, int], less: Mapping[str, i
 
 
 def _used(sample: NodeSample) -> dict[str, int]:
-    """Use of the whole node, what is outside pods too; ephemeral-storage is what the node's file system has used."""
+    """Return the use of the node, including outside pods; ephemeral-storage is that of the node's file system."""
     cpu = sample.cpu_usage_nanocores
     used = {
         "cpu": None if cpu is None else cpu // _NANOCORES_PER_MILLICORE,

@@ -11,12 +11,12 @@ from streams.fold.findings import NodeStall
 from streams.fold.reducer import Output, Reducer
 
 WINDOW_SECONDS: Final = 60.0
-"""Shares are of the last minute, as far as samples reach back; a longer gap restarts it."""
+"""Shares are of the last minute, or of the time that samples cover; a longer gap restarts it."""
 QUIET_PERCENT: Final = 1.0
-"""Below it, and without swapping, there is no row but the one that ends it."""
+"""Below this share and without swapping there are no rows, except one that ends the stall."""
 _NANOSECONDS: Final = 1_000_000_000
 _POSSIBLE_PERCENT: Final = 200.0
-"""Times of samples are in whole seconds. Beyond it a total has another unit than the one before: nothing is known."""
+"""Shares exceed 100 because times are whole seconds. Above this, the counter's unit changed: nothing is known."""
 
 
 class Reading(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -34,7 +34,7 @@ class State(msgspec.Struct, frozen=True, omit_defaults=True):
     readings: tuple[Reading, ...] = ()
     """Readings of the last minute."""
     stalls: bool = False
-    """The last row had something to report."""
+    """True if the last row reported a stall or swapping."""
 
 
 def step(state: State, record: SampleRecord) -> tuple[State, Sequence[Output]]:

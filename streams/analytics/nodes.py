@@ -1,4 +1,4 @@
-"""Nodes as they were seen to change, their heartbeats left out: table `nodes`.
+"""Changes of nodes, without heartbeats: table `nodes`.
 
 In a dump, an Event that is newer than the Node object states what the node is now. Only the object counts for a node
 that is watched. An Event comes early, late or again, and anyone who may create
@@ -25,9 +25,9 @@ from streams.rules.values.quantity import in_base_units
 
 _READY: Final = {"True": True, "False": False}
 _UNSAID: Final = Condition(type="Ready", status="")
-"""Stands for the condition of a Node that was cut before it, or made before its kubelet."""
+"""Used for a missing condition: the Node was cut off, or created before its kubelet."""
 _READ_APART: Final = timedelta(minutes=10)
-"""An Event that is so much older than the reading of a Node is older than the Node, even if their clocks differ."""
+"""An Event this much older than the reading of a Node is outdated by it, even if their clocks differ."""
 _MICROSECOND: Final = timedelta(microseconds=1)
 _REMOVED: Final = "RemovingNode"
 
@@ -39,7 +39,7 @@ class Announced(msgspec.Struct, frozen=True):
     ready: bool | None
     """None if the node was removed."""
     is_answered: bool = False
-    """The object was seen to change after it."""
+    """True if the object changed after the Event."""
 
 
 class State(msgspec.Struct, frozen=True):
@@ -59,7 +59,7 @@ def step(state: State, record: NodeRecord | InventoryRecord | EventRecord) -> tu
 
 
 def _began(before: NodeRow | None, now: NodeRow | None) -> LogBeganRecord | None:
-    """The cluster's log must know the UID of a node that took another's place, although nobody saw that one's end."""
+    """Register the UID of a node that replaced another one, whose deletion was not seen, with the cluster's log."""
     if now is None or not _is_another(before, now):
         return None
     return LogBeganRecord(ts=now.ts, cluster=now.cluster, target=now.node, uid=now.uid)
@@ -75,14 +75,14 @@ def _concluded(state: State, after: State) -> tuple[State, Sequence[Output]]:
     new = [row for row in now if row not in before]
     if (
         not new and now and after.announced is not None
-    ):  # an Event showed a change in between: the return is a row of its own
+    ):  # an Event showed a change in between, so the return has its own row
         again = after.announced.at
         new = [now[-1]._replace(ts=max(again, before[-1].ts + _MICROSECOND), ready_since=again)]
     return after, [*_replaced(state, after, new), *new]
 
 
 def _replaced(state: State, after: State, new: Sequence[NodeRow]) -> Sequence[NodeRow]:
-    """Return the end of a node that nobody saw, if another has its name since."""
+    """Return the unseen end of a node, if another node has taken its name."""
     before = _rows(state)
     ended_at = new[0].ts - _MICROSECOND if new else None
     if ended_at is None or not _is_another(state.last, after.last) or ended_at <= before[-1].ts:
@@ -120,7 +120,7 @@ def _with_event(state: State, record: EventRecord) -> State:
     found = parse_node_status(event.reason, event.text)
     is_ready = found.status if found is not None and found.condition == "Ready" else None
     when = event_when(event, record.ts)
-    if when.at != record.ts:  # it was watched: an Event of a dump is placed at its own time
+    if when.at != record.ts:  # watched; an Event of a dump has its own time
         return state
     is_newer = state.announced is None or when.at > state.announced.at
     if not (is_newer and when.is_known) or (is_ready is None and event.reason != _REMOVED):
@@ -129,7 +129,7 @@ def _with_event(state: State, record: EventRecord) -> State:
 
 
 def _rows(state: State) -> list[NodeRow]:
-    """Return the node by its object, and as an Event states it that is newer. An Event gives no reason."""
+    """Return the node by its object, and by a newer Event. An Event gives no reason."""
     row, said = state.last, state.announced
     if row is None:
         return []
@@ -145,7 +145,7 @@ def _rows(state: State) -> list[NodeRow]:
 
 
 def _vanished(state: State, inventory: InventoryRecord) -> Sequence[Output]:
-    """Delete the node whose deletion nobody saw; nothing if it was recreated since the list."""
+    """Delete the node whose deletion was not seen, unless it was recreated after the list."""
     last = state.last
     if inventory.resource != "nodes" or last is None or last.deleted or last.ts > inventory.ts:
         return ()
@@ -191,7 +191,7 @@ def _cordoned_since(node: Node) -> datetime | None:
 
 
 def _message(condition: Condition) -> str:
-    """An Unknown without words has those of its reason: no message at all means that nothing is said."""
+    """Return the message, or for Unknown its reason: an empty message would mean a missing condition."""
     if condition.status == "True":
         return ""
     return condition.message or (condition.reason or condition.status if condition.status == "Unknown" else "")

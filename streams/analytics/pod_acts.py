@@ -1,4 +1,4 @@
-"""Passes the Events that announce ends of pods on to the logs of the pods' nodes, where `pod_ends` heeds them.
+"""Passes the Events that announce ends of pods on to the logs of the pods' nodes, where `pod_ends` uses them.
 
 Controllers do not name the node of a pod in their Events, so these are on the cluster's log.
 """
@@ -17,7 +17,7 @@ from streams.fold.shelves import Shelves, on_shelf, put
 from streams.rules.pod_ends.actors import Act, act_of
 
 MOST: Final = 1_000
-"""Announcements, and ends of pods, that are remembered for the other."""
+"""Announcements and ends of pods that are kept until the matching one arrives."""
 
 
 class Announced(msgspec.Struct, frozen=True, array_like=True):
@@ -71,7 +71,7 @@ def _placed(state: State, record: PodPlacement) -> tuple[State, Sequence[Output]
 
 
 def _passed_on(announced: Announced, place: Place, record: EventRecord | PodPlacement) -> Sequence[Output]:
-    """The announcement for the pod's node; none if it is of another pod with the same name."""
+    """Return the announcement for the pod's node; nothing if it is about another pod with the same name."""
     act = announced.act
     if act.uid not in {"", place.uid}:
         return ()
@@ -88,7 +88,7 @@ def _passed_on(announced: Announced, place: Place, record: EventRecord | PodPlac
 
 
 def expire(state: State, now: datetime) -> tuple[State | None, Sequence[Output]]:
-    """Forget what nothing came for in hours; none is left of a cluster that is gone."""
+    """Forget announcements and ends that were not matched for hours."""
     announced = _since(state.announced, now - FORGOTTEN_AFTER)
     ending = _since(state.ending, now - FORGOTTEN_AFTER)
     if announced is state.announced and ending is state.ending:

@@ -1,4 +1,4 @@
-"""Pods as they are bound to nodes, change and end: table `pod_bindings`.
+"""Pods that are bound to nodes, change and end: table `pod_bindings`.
 
 The same step runs over the log of each node (bound pods) and over the cluster's (pending ones).
 """
@@ -55,12 +55,12 @@ def step(
     if record.change == "DELETED":
         return _without(state, uid), (row,)
     if last is not None and row == last._replace(ts=row.ts, change=row.change, started_at=row.started_at):
-        return state, ()  # the next row has when it started: that alone would be one more row for each pod
+        return state, ()  # only the start time is new, and the next row has it
     return State(put(state.pods, uid, row)), (row,)
 
 
 def _bound_before(last: PodBinding | None, record: PodPlacement) -> Sequence[Output]:
-    """Return a row of a pod that was bound before its last row, which has it as pending.
+    """Return a row for a pod that was bound already, although its last row shows it as pending.
 
     A watcher that resumed at a stored version showed that again. The log of the pod's node may have no news; if it
     has, its own row is newer.
@@ -75,7 +75,7 @@ def _bound_before(last: PodBinding | None, record: PodPlacement) -> Sequence[Out
 
 
 def _unseen(state: State, record: InventoryRecord | ForgetRecord) -> tuple[State, Sequence[Output]]:
-    """Delete pods whose end nobody saw: of a forgotten node all, for the pod garbage collector leaves none."""
+    """Delete pods with an unseen end, such as those of a forgotten node, which pod garbage collection deletes."""
     if isinstance(record, ForgetRecord):
         return State(), [_deleted(row, record) for _, row in all_on(state.pods)]
     gone = _vanished(state, record)
@@ -89,7 +89,7 @@ def _unseen(state: State, record: InventoryRecord | ForgetRecord) -> tuple[State
 
 
 def _vanished(state: State, inventory: InventoryRecord) -> Sequence[str]:
-    """Pods whose end was not seen, without those that were bound after the list."""
+    """Return pods with an unseen end, without those that were bound after the list."""
     if inventory.resource != "pods" or inventory.of_logs:
         return ()
     return inventory.gone(uid for uid, row in all_on(state.pods) if row.ts <= inventory.ts)
@@ -167,7 +167,7 @@ def _row(record: PodRecord, last: PodBinding | None) -> PodBinding:
 class _Asks(NamedTuple):
     requests: dict[str, int]
     ranked: dict[str, int]
-    """Requests that the ranking of an eviction compares."""
+    """The requests that eviction ranking compares."""
     qos_class: str
     cpu_limit: int | None
     memory_limit: int | None
@@ -182,7 +182,7 @@ def _asks(pod: Pod) -> _Asks:
 
 @lru_cache(maxsize=1024)
 def _shared(texts: tuple[str, ...]) -> list[str]:
-    """The same list for all pods with equal volumes: rows of tens of thousands of pods are kept."""
+    """Return one shared list for pods with equal volumes, because tens of thousands of rows are kept."""
     return list(texts)
 
 
@@ -196,7 +196,7 @@ def _toleration(each: Toleration) -> str:
 
 
 def _reason(pod: Pod) -> str:
-    """The status' own reason, or why the pod is not scheduled."""
+    """Return the reason of the status, or else why the pod is not scheduled."""
     if pod.status.reason or pod.status.phase != "Pending":
         return pod.status.reason
     return next((c.reason for c in pod.status.conditions or () if c.type == "PodScheduled"), "")

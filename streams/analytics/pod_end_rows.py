@@ -1,4 +1,4 @@
-"""A row of `pod_ends` from one witness, and from one more."""
+"""Builds a row of `pod_ends` from one witness, and completes it from further ones."""
 
 from datetime import datetime, timedelta
 from typing import Final
@@ -13,9 +13,9 @@ from streams.rules.pod_ends.causes import EVICTED, WITHOUT_WITNESS, End, exit_co
 from streams.rules.pod_ends.when import When, agreed, is_refused_again
 
 LOG: Final = "log"
-"""A witness that has the time, and the kubelet's whole text only where it is verbose."""
+"""A line of a kubelet's log: it has the time, but the kubelet's whole text only at high verbosity."""
 LATE: Final = timedelta(seconds=2)
-"""The longest time from an end to the second of the Event about it: Events have whole seconds."""
+"""The longest time from an end to the Event about it, which has whole seconds."""
 
 
 def new_row(
@@ -101,7 +101,7 @@ def with_witness(known: PodEnd, row: PodEnd) -> PodEnd:
     confirmed = known.witness if is_no_more else "both"
     when, other = (When(each.ts, each.time_known, each.earliest, each.latest) for each in (known, row))
     if row.cause == known.cause:
-        dates_it = row.witness == LOG and (not known.time_known or row.ts < known.ts)  # it also has a line of the end
+        dates_it = row.witness == LOG and (not known.time_known or row.ts < known.ts)
         when = agreed(other, when) if dates_it else agreed(when, other)
     return known._replace(
         ts=when.at,
@@ -121,7 +121,7 @@ def with_witness(known: PodEnd, row: PodEnd) -> PodEnd:
 
 
 def with_actor(row: PodEnd, cause: str, actor: str, reason: str, message: str, at: datetime) -> PodEnd:
-    """Return the end of a pod with who did it, where an announcement at that time explains it."""
+    """Return the end of a pod with its actor, if an announcement at that time explains it."""
     earliest, latest = (row.ts, row.ts) if row.time_known else (row.earliest or row.ts, row.latest or row.ts)
     if not explains(cause, at, row.cause, earliest, latest):
         return row
@@ -129,8 +129,8 @@ def with_actor(row: PodEnd, cause: str, actor: str, reason: str, message: str, a
 
 
 def _names_actor(row: PodEnd, known: PodEnd) -> bool:
-    """True if a later witness names who ended it, and not something after its end."""
+    """Tell whether a later witness names the actor, and is not about something after the end."""
     ended_by = known.ts if known.time_known or known.latest is None else known.latest
-    # a reboot is only concluded: an Event about the container comes before it
+    # a reboot is only inferred, so an Event about the container takes precedence
     open_to = known.cause in WITHOUT_WITNESS or (known.cause, row.cause) == ("node_reboot", "liveness")
     return open_to and row.cause not in WITHOUT_WITNESS and row.ts <= ended_by + LATE

@@ -1,4 +1,4 @@
-"""The state from which `pod_ends` names the causes of ends: rows by their keys, and what can still explain them."""
+"""The state of `pod_ends`: rows by their keys, and the facts that can still explain them."""
 
 from datetime import datetime
 from typing import Final
@@ -16,13 +16,13 @@ from streams.rules.pod_ends.when import When
 from streams.rules.scheduling.selectors import Terms
 
 BOUNDED: Final = frozenset({"node_lost", "node_shutdown"})
-"""Causes that the machine shows too, with their times."""
+"""Causes that records of the machine also show, with their times."""
 MAX_ENDS: Final = 500
 """Ends of a node that later witnesses can still confirm."""
 
 
 class Open(msgspec.Struct, frozen=True):
-    """An end as its pod alone shows it, which the node's Events can bound or explain."""
+    """An end that only its pod shows, and that the node's Events can bound or explain."""
 
     row: PodEnd
     began_at: datetime | None = None
@@ -30,11 +30,11 @@ class Open(msgspec.Struct, frozen=True):
     started_at: datetime | None = None
     """When a restarted container was started next."""
     node_terms: Terms | None = msgspec.field(name="wanted", default=None)
-    """Labels of a node that a pod asks for which was refused over them."""
+    """The node labels that a pod required and was refused for."""
 
 
 class Announcement(msgspec.Struct, frozen=True, array_like=True):
-    """An announcement that a pod is ended, by another component than the kubelet."""
+    """An announcement by a component other than the kubelet that it ends a pod."""
 
     cause: str
     actor: str
@@ -45,7 +45,7 @@ class Announcement(msgspec.Struct, frozen=True, array_like=True):
 
 class State(msgspec.Struct, frozen=True):
     disruptor: str = ""
-    """The program that has tainted the node to drain it."""
+    """The program that tainted the node to drain it."""
     machine: Machine = Machine()
     """The node's machine, as far as it is known."""
     open: Shelves[Open] = {}
@@ -55,7 +55,7 @@ class State(msgspec.Struct, frozen=True):
     finished: Shelves[bool] = {}
     """UIDs of pods that ended by themselves."""
     gone: str = ""
-    """The one that went last, until another pod's next record: its own may be delivered twice."""
+    """The last pod that ended, until another pod's next record, because its own may be delivered twice."""
     restarts: Shelves[dict[str, Restarts]] = {}
     """Restarts of each container that has any, by the pod's UID."""
     unhealthy: dict[str, datetime] = {}
@@ -65,10 +65,11 @@ class State(msgspec.Struct, frozen=True):
     mirrored: dict[str, str] = {}
     """UIDs of mirror pods by that of the static pod, which the kubelet's Events carry."""
     owners: Shelves[tuple[str, str]] = {}
-    """Kind and name of the controllers of pods, by UID, that a dump implies before it has the pod."""
+    """Kind and name of pods' controllers, by UID, which a dump implies before it has the pods."""
 
 
 def witnessed(state: State, row: PodEnd, rows: list[PodEnd]) -> State:
+    """Add a witness of an end; `rows` gets the end's row if that changes it."""
     key = key_of(row.uid, row.container, row.attempt)
     known, acted = on_shelf(state.ends, key), on_shelf(state.acts, row.uid)
     if known is not None:
@@ -86,6 +87,7 @@ def key_of(uid: str, container: str, attempt: int) -> str:
 
 
 def left_open(state: State, end: Open) -> State:
+    """Remember an end that the machine may still bound or explain."""
     key = key_of(end.row.uid, end.row.container, end.row.attempt)
     known = on_shelf(state.open, key)
     if known is not None and (known.started_at is not None or end.started_at is None):
@@ -103,7 +105,7 @@ def compared_with(machine: Machine, row: PodEnd, terms: Terms | None) -> PodEnd:
 
 
 def explained_by_machine(state: State, machine: Machine, record: Record) -> tuple[State, list[PodEnd]]:
-    """Bound or explain what was left open by what the machine is now known to have done."""
+    """Bound or explain open ends by the newly known facts about the machine."""
     rows = list[PodEnd]()
     if machine == state.machine:
         return state, rows
@@ -118,7 +120,7 @@ def explained_by_machine(state: State, machine: Machine, record: Record) -> tupl
 
 
 def _bounded_row(machine: Machine, end: Open, known: PodEnd | None) -> PodEnd | None:
-    """The row of an end by what the machine did; None where that adds nothing."""
+    """Return the row of an end explained by the machine; None if that adds nothing."""
     if end.row.cause == "node_reboot":
         by_reboot = was_rebooted(machine, end.began_at, end.row.ts, end.started_at)
         return end.row if by_reboot and is_unexplained(known) else None

@@ -1,4 +1,4 @@
-"""The cause of the end of a pod or a container, by its first witness: table `pod_ends`.
+"""Explains the ends of pods and containers, by the first witness: table `pod_ends`.
 
 A pod's end is one row, independent of what follows: deleting a rejected pod is not another end. An end of a
 restarted container is a row of its own. A pod whose own process ended it has one too (`exited`).
@@ -66,9 +66,9 @@ from streams.rules.pods.qos import FINISHED
 from streams.rules.scheduling.constraints import DEFAULT_SCHEDULER, constraints_of
 
 DELETION_GRACE: Final = timedelta(seconds=30)
-"""The usual time from a deletion that is asked for to its `deletionTimestamp`, where the Pod does not have it."""
+"""The usual grace period between a deletion request and `deletionTimestamp`, if the Pod lacks it."""
 PROBE_MEMORY: Final = timedelta(minutes=10)
-"""So long a failed probe is remembered: the longest usual grace period, and more."""
+"""A failed probe is remembered this long, which exceeds the longest usual grace period."""
 
 
 def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
@@ -93,7 +93,7 @@ def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
 
 
 def _implied(state: State, pod: Pod) -> State:
-    """Remember what an Event about a pod needs of it: its owner, and the UID of a static one."""
+    """Remember the facts of a pod that its Events lack: its owner, and a static pod's UID."""
     uid, annotations = pod.metadata.uid, pod.metadata.annotations
     owner = next((each for each in pod.metadata.owner_references or () if each.controller), None)
     owners = state.owners if owner is None else put(state.owners, uid, (owner.kind, owner.name))
@@ -176,14 +176,14 @@ def _container_ended(state: State, record: PodRecord, ended: ContainerEnd, rows:
 
 
 def _when_seen(record: PodRecord) -> When:
-    """A container ended between the start of its pod, if that is known, and this reading."""
+    """Bound the end of a container by the start of its pod, if known, and this reading."""
     started = record.object.status.start_time
     earliest = started if started is not None and started <= record.ts else None
     return When(record.ts, is_known=False, earliest=earliest, latest=record.ts)
 
 
 def _end_without_witness(state: State, record: PodRecord) -> End | None:
-    """A deletion of a pod that was not over; else a failed probe, where the pod ended soon after it; else itself."""
+    """Name the cause: a deletion before the end, else a failed probe shortly before it, else the pod itself."""
     pod = record.object
     deletion_at = deletion_asked_at(pod)
     if pod.status.phase not in FINISHED:
@@ -196,7 +196,7 @@ def _end_without_witness(state: State, record: PodRecord) -> End | None:
 
 
 def _own_or_deleted(pod: Pod, read_at: datetime) -> End | None:
-    """A pod that is over and is being deleted was ended by that, unless it was over before."""
+    """Return the end of a finished pod: by its deletion, unless it ended by itself before that."""
     own, deletion_at = own_end(pod, read_at), deletion_asked_at(pod)
     grace = timedelta() if deletion_at != pod.metadata.deletion_timestamp else DELETION_GRACE
     is_before = own is not None and own.when is not None and own.when.is_known and own.when.at
@@ -212,7 +212,7 @@ def _ended_in_container(state: State, pod: Pod) -> bool:
 
 
 def _remember(state: State, record: PodRecord) -> State:
-    """Remember what later records of the pod need: whether it ended by itself, and its containers' restarts."""
+    """Remember whether the pod ended by itself, and its containers' restarts, for its later records."""
     pod, uid = record.object, record.object.metadata.uid
     is_gone = record.change == "DELETED"
     was_own, counts = on_shelf(state.finished, uid), {} if is_gone else restarts_of(pod)
@@ -275,7 +275,7 @@ def _owned(state: State, row: PodEnd) -> PodEnd:
 
 
 def _announced(state: State, record: PodActRecord) -> tuple[State, list[PodEnd]]:
-    """Remember who announced the end of a pod, and name it in the row of an end that is known."""
+    """Remember who announced the end of a pod, and add that to the row of a known end."""
     acted, rows = Announcement(record.cause, record.actor, record.reason, record.message, record.at), list[PodEnd]()
     state = replace(state, acts=put(state.acts, record.uid, acted, MAX_ENDS))
     known = on_shelf(state.ends, key_of(record.uid, "", 0))

@@ -1,4 +1,4 @@
-"""Every analytic there is: a new one is imported and listed here (`docs/recipes/new-analytic.md`)."""
+"""Lists every analytic. Import and list a new one here (`docs/recipes/new-analytic.md`)."""
 
 from datetime import timedelta
 from typing import Any, Final
@@ -63,10 +63,10 @@ ANALYTICS: Final[tuple[Reducer[Any], ...]] = (
     forgetting.REDUCER,
 )
 REDUCERS: Final[tuple[Reducer[Any], ...]] = (*ANALYTICS, *alert_reducers())
-"""And the alerts over what they conclude, by the packaged rules."""
+"""Every reducer: the analytics, then the alerts over their rows, by the packaged rules."""
 
 
 def analytics(late_joiner_gap: timedelta) -> tuple[Reducer[Any], ...]:
-    """Every analytic; nodes that joined at least so long after one another are groups of `late_joiners`."""
+    """Return every analytic. Nodes that joined at least this long after one another are groups of `late_joiners`."""
     numa = numa_cluster.reducer(late_joiner_gap)
     return tuple(numa if each is numa_cluster.REDUCER else each for each in ANALYTICS)

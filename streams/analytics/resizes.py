@@ -1,4 +1,4 @@
-"""Resizes of pods in place that wait or cannot be, and how each ended: table `resizes` (rules: resizes)."""
+"""In-place resizes of pods that wait or are impossible, and how each ended: table `resizes` (rules: resizes)."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -15,7 +15,7 @@ from streams.rules.pods.requests import resizing, running_requests, wanted_reque
 
 class State(msgspec.Struct, frozen=True):
     resizes: dict[str, Resize] = {}
-    """The last row of each that has not ended, by the pod's uid."""
+    """The last row of each open resize, by the pod's uid."""
 
 
 def step(state: State, record: PodRecord) -> tuple[State, Sequence[Output]]:

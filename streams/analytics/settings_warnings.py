@@ -1,4 +1,4 @@
-"""Settings of kubelets that deserve a warning, when they were first concluded and when they ended: table
+"""Kubelet settings that deserve a warning, with the start and end of each: table
 `settings_warnings`. The rules are those of `streams.rules.kubelet.settings`.
 """
 
@@ -41,15 +41,15 @@ class Held(msgspec.Struct, frozen=True, array_like=True):
 
 class State(msgspec.Struct, frozen=True, omit_defaults=True):
     config: KubeletConfiguration | None = None
-    """None until a whole one was seen: one that lacks a default is a fragment, of which nothing is concluded."""
+    """None until a complete one was seen; one that lacks a default is a fragment, and is ignored."""
     version: str = ""
     capacity: dict[str, int] = {}
     allocatable: dict[str, int] = {}
     amplified: bool = False
     changed_at: datetime | None = None
-    """When settings or resources last changed after they were first seen; None once that has settled."""
+    """The last change of settings or resources after they were first seen; None once they have settled."""
     started_at: datetime | None = None
-    """The kubelet, by its own Event."""
+    """The kubelet's start, by its own Event."""
     pressures: dict[str, tuple[datetime, ...]] = {}
     daemon_pods: dict[str, str] = {}
     """DaemonSet of each pod that is evicted again and again, by uid."""
@@ -109,7 +109,7 @@ def _changed(before: Sequence[Held], held: Sequence[Held], record: Record) -> li
 
 
 def _settings(state: State, record: SettingsRecord) -> State:
-    """Raises BadRecord for a configuration that no kubelet would start with; the one before stays in force."""
+    """Take new settings. Raises BadRecord if no kubelet would start with them; the earlier ones stay in force."""
     config = record.config
     if config == state.config:
         return state
@@ -153,7 +153,7 @@ def _pod(state: State, record: PodRecord) -> State:
 
 
 def _daemon_set(record: PodRecord) -> str:
-    """The DaemonSet whose pod is evicted again and again for memory; empty for any other pod."""
+    """Return the DaemonSet whose pod is evicted repeatedly for memory; empty for any other pod."""
     pod = record.object
     owner = next((each for each in pod.metadata.owner_references or () if each.controller), None)
     if owner is None or owner.kind != "DaemonSet" or has_ended(record) or is_critical(pod):

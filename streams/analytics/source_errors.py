@@ -17,28 +17,28 @@ from streams.fold.findings import SourceError
 from streams.fold.reducer import Output, Reducer, stateless
 
 LIMIT_SECONDS: Final = 120
-"""A silence is reported then, and again each time it has doubled."""
+"""A silence is reported after this time, and again each time it has doubled."""
 MOST_SECONDS: Final = timedelta(days=36_500).total_seconds()
-"""Longest silence: the writer of a message can choose any number."""
+"""Longest silence that is accepted, because a message can claim any number."""
 LATE: Final = timedelta(seconds=30)
-"""A sign of life that seems older than this, by the watches, is as new as this: its node's clock is slow."""
+"""A heartbeat that seems older than this, by the watches, counts as this old, because its node's clock is slow."""
 FORGET: Final = timedelta(days=1)
 """Silence after which the agent counts as removed."""
 LEFT: Final = timedelta(minutes=10)
-"""So long an agent may still be heard of whose node was deleted."""
+"""An agent may still report for this long after its node's deletion."""
 
 
 class LastHeartbeat(msgspec.Struct, frozen=True, array_like=True, gc=False):
     at: datetime
-    """When it was heard last; where its node was deleted, when that was."""
+    """Time of its last heartbeat, or of its node's deletion."""
     report_seconds: int = LIMIT_SECONDS
-    """Silence after which it is reported next; 0 if its node was deleted."""
+    """Silence at which it is reported next; 0 if its node was deleted."""
 
 
 def with_sign(
     agents: dict[str, LastHeartbeat], record: HeardRecord, now: datetime | None
 ) -> dict[str, LastHeartbeat]:
-    """Return the state after a sign of life."""
+    """Return the state after a heartbeat."""
     known = agents.get(record.target)
     if known is not None and not known.report_seconds and record.ts < known.at + LEFT:
         return agents
@@ -91,7 +91,7 @@ class ClusterState(msgspec.Struct, frozen=True):
     agents: dict[str, LastHeartbeat] = {}
     """Agents by node."""
     now: datetime | None = None
-    """The newest time at which a watch was whole. Agents are judged by it: a clock of theirs can be wrong."""
+    """The newest time at which a watch was complete. Agents are judged by it: their own clocks can be wrong."""
 
 
 def cluster_step(
@@ -136,7 +136,7 @@ def _row(record: SourceErrorRecord, until: datetime | None) -> SourceError:
 
 
 def _seconds(since: datetime, until: datetime) -> float:
-    """Not below 0, though clocks of two machines may differ."""
+    """Return the seconds between two times, at least 0 because clocks of two machines may differ."""
     return max((until - since).total_seconds(), 0.0)
 
 
@@ -149,7 +149,7 @@ def _unwatched(record: HeardRecord, until: datetime) -> SourceError:
         resource=record.resource,
         kind="gap",
         silent_seconds=_seconds(until, record.ts),
-        error=f"gap: nobody watched {record.resource} {between}; a new list reconciled what is there",
+        error=f"gap: {record.resource} were not watched {between}; a new list showed what exists",
     )
 
 

@@ -1,4 +1,4 @@
-"""The reducers whose records stand for themselves: a row, or some, for each, and no state.
+"""The reducers without a state: each record gives one or more rows by itself.
 
 They fill `cgroup_values`, `cpu_throttling` (rules: cpu-contention), `kubelet_log` (rules: kubelet-log), `node_leases`
 (rules: nodes-that-do-not-report), `machine_memory`, `file_systems`, `numa_usage` and `numa_pod_memory`.
@@ -59,7 +59,7 @@ def _log_line(record: EventRecord) -> Sequence[Row]:
 
 def _age_of_lease(record: NodeLeaseRecord) -> Sequence[Row]:
     age = (record.ts - record.renewed_at).total_seconds() if record.renewed_at else -1.0
-    # renewed after it was seen: clocks differ, nobody knows by how much; just then: a saved file has nothing later
+    # renewed later than seen: clocks differ by an unknown time; at the same time: a saved file has nothing newer
     known = age if age > 0 else None
     return (NodeLease(*record.row_key, known, record.duration_seconds),)
 

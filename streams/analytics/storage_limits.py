@@ -23,13 +23,13 @@ class Limits(msgspec.Struct, frozen=True, array_like=True):
     pod: str
     ephemeral_bytes: int | None = None
     logs: int = 0
-    """Directories of logs: one a container, and one more for its attempt before."""
+    """Number of log directories: one for each container, and one for its previous attempt."""
     volumes: dict[str, int] = {}
 
 
 class State(msgspec.Struct, frozen=True, omit_defaults=True):
     log_bytes: int | None = None
-    """Bytes that rotation leaves of one container's log; None if no `/configz` has it."""
+    """Bytes of one container's log that rotation keeps; None without `/configz`."""
     pods: Shelves[Limits] = {}
     """Limits of pods by uid."""
 

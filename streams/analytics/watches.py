@@ -19,7 +19,7 @@ class State(msgspec.Struct, frozen=True):
     since: dict[str, datetime] = {}
     """Since when each resource is watched without a break."""
     broken: dict[str, datetime] = {}
-    """When each was last not watched: a list that began before comes late, and proves nothing of later."""
+    """When each resource was last unwatched. A list that began before that proves nothing about later changes."""
 
 
 def step(state: State, record: HeardRecord | SourceErrorRecord) -> tuple[State, Sequence[Output]]:
@@ -32,7 +32,7 @@ def step(state: State, record: HeardRecord | SourceErrorRecord) -> tuple[State, 
         return replace(state, since=left, broken={**state.broken, record.resource: record.ts}), ()
     if record.target or (broken is not None and (record.since or record.ts) < broken):
         return state, ()
-    # a list shows what there is from its beginning on; a sign of life alone, only that nothing is missed from then on
+    # a list covers the time from its start; a bookmark alone only the time from then on
     begun = record.since or record.ts
     since = begun if known is None else max(known, begun) if record.anew else known
     if since > record.ts:

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple, Protocol
 
 from ingest.model.records import SampleRecord
 from ingest.model.samples import TYPE_CODES, NodeSample, Packed, PodColumns
-from ingest.normalize.dead_letters import Buried
+from ingest.normalize.dead_letters import Letter
 from streams.fold.findings import DeadLetter, NodeFit, Row
 
 PODS_A_ROW: Final = 8
@@ -24,11 +24,10 @@ class SampleKey(NamedTuple):
 
 
 class Batch:
-    """Rows by their type, and samples: `keys` go with `samples` (`node_samples`), and with `texts` and `numbers`
-    (`pod_samples`).
+    """Rows by their type, and samples.
 
-    `keys[i].pods` is how many values of every column belong to sample i: one after the other in `texts`, by the
-    columns' names, and in `numbers[i]`.
+    Sample i has the key `keys[i]` and the row `samples[i]` of `node_samples`. Its `keys[i].pods` pods are rows of
+    `pod_samples`: `texts` has their texts by column, after those of earlier samples, and `numbers[i]` their numbers.
     """
 
     __slots__ = ("_fits", "keys", "numbers", "rows", "samples", "size", "texts")
@@ -40,9 +39,9 @@ class Batch:
         self.texts: dict[str, list[str]] = {name: [] for name in _TEXTS}
         self.numbers: list[Packed] = []
         self._fits: dict[tuple[object, ...], int] = {}
-        """Position of the row of a natural key among those of `node_fit`: a list of pods repeats each many times."""
+        """Position of each natural key in `node_fit`, because a list of pods repeats a key often."""
         self.size = 0
-        """Size in memory, counted in rows; a pod of a sample, which is packed numbers, is an eighth of one."""
+        """Size in memory, counted in rows; a pod of a sample is packed, and counts an eighth of a row."""
 
     def add(self, rows: Collection[Row]) -> None:
         for row in rows:
@@ -52,7 +51,7 @@ class Batch:
                 self.rows[type(row)].append(row)
                 self.size += 1
 
-    def add_dead_letter(self, letter: Buried) -> None:
+    def add_dead_letter(self, letter: Letter) -> None:
         place = str(letter.position)
         row = DeadLetter(
             letter.cluster, letter.ts, letter.position.source, place, letter.error_type, letter.reason, letter.text

@@ -1,4 +1,4 @@
-"""Stores checkpoints of a replay, so that the next one continues and takes nothing twice.
+"""Stores checkpoints of a replay, so that the next one continues and folds nothing twice.
 
 A database remembers, for each cluster, a digest of every replayed observation (by the hour of event time) and the
 states of its logs. An observation with a known digest is skipped. A replay that begins where the last one ended
@@ -45,7 +45,7 @@ class Checkpoints(Protocol):
 
 
 class InMemory:
-    """Checkpoints in memory, for a replay that no other one continues."""
+    """Checkpoints in memory, for a replay that is never continued."""
 
     def __init__(self) -> None:
         self._entries: dict[tuple[str, str, str], bytes] = {}
@@ -112,7 +112,7 @@ class _StoredLog(msgspec.Struct, array_like=True):
     states: dict[str, tuple[int, msgspec.Raw]]
     """Version and msgpack of each reducer's state."""
     exists: bool = True
-    """True in entries of a version without this field, where every node exists."""
+    """True in entries of versions without this field, where every node exists."""
 
 
 class StateCodec:
@@ -135,6 +135,6 @@ class StateCodec:
         states: dict[str, msgspec.Struct] = {}
         for name, (version, state) in stored.states.items():
             if name in self._reducers and version == self._reducers[name].version:
-                with suppress(msgspec.ValidationError):  # an older version let numbers in that no object can have
+                with suppress(msgspec.ValidationError):  # an older version accepted impossible numbers
                     states[name] = self._decoders[name](state)
         return LogState(stored.minute, states, stored.exists)

@@ -1,4 +1,4 @@
-"""Findings as figures for Prometheus: the last of each node, by labels of bounded vocabularies."""
+"""Findings as metrics for Prometheus: the last of each node, with bounded label values."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -60,11 +60,11 @@ FIGURES: Final = (
     LEFT_OUT,
 )
 MOST_NODES: Final = 1000
-"""Nodes of a cluster with eviction figures, the nearest first, and with NUMA figures, the most skewed first."""
+"""Most nodes of a cluster with eviction figures (those nearest to a threshold) and NUMA figures (most skewed)."""
 SILENT: Final = timedelta(minutes=10)
-"""A node without a sample for so long before the last of its cluster has no eviction figures."""
+"""A node whose last sample is this much older than its cluster's has no eviction figures."""
 GC_RECENT: Final = timedelta(hours=1)
-"""A failure of image GC that did not repeat for so long is over."""
+"""A failure of image GC that did not repeat for this long is over."""
 _KEYS: Final[Mapping[type, tuple[str, ...]]] = {
     EvictionSignal: ("cluster", "node", "signal"),
     ImageGc: ("cluster", "node", "reason"),
@@ -75,18 +75,18 @@ _Found = dict[Figure, dict[tuple[str, ...], float]]
 
 
 class Figures:
-    """The last rows of each kind. It has one writer."""
+    """Keeps the last rows of each kind. It has one writer."""
 
     def __init__(self) -> None:
         self._rows: dict[type, dict[tuple[str, ...], tuple[Any, float]]] = {kind: {} for kind in _KEYS}
         self._dropped_at = 0.0
         self._sampled: set[str] = set()
-        """Clusters that have had samples: of others, findings come without."""
+        """Clusters that have had samples."""
 
     def take(self, row: object, at: float = 0.0) -> None:
         """Keep a row that arrived `at`; the rows of a deleted node and resolved alerts go.
 
-        Silent rows go too, since nobody may ever scrape these figures.
+        This also drops silent rows, because the figures may never be scraped.
         """
         if at - self._dropped_at >= SILENT.total_seconds():
             self.drop(at)
@@ -102,7 +102,7 @@ class Figures:
                     self._sampled.add(row.cluster)
 
     def drop(self, now: float) -> None:
-        """Forget nodes and alerts of which nothing has arrived: their partition may have gone to another worker."""
+        """Forget nodes and alerts without recent rows: their partition may have moved to another worker."""
         self._dropped_at = now
         silent_at = now - SILENT.total_seconds()
         self._keep(EvictionSignal, lambda _, at: at >= silent_at)

@@ -2,7 +2,7 @@
 decides.
 
 The cluster's log knows every log with state of a node that may not exist, because each registers with its first
-record. Only the watches' signs of life advance its time, so an agent with a wrong clock cannot cause forgetting.
+record. Only bookmarks of watches advance its time, so an agent with a wrong clock cannot cause forgetting.
 `streams.fold.fold` describes what the log of the node then does. Until then, each list without
 pods of the node is passed on to that log, and each list without the node. A watcher that died may have published its
 deletion on one of the two logs only.
@@ -30,9 +30,9 @@ class State(msgspec.Struct, frozen=True):
     watched_until: datetime | None = msgspec.field(name="heard", default=None)
     """The last time at which a watch was known to be complete."""
     absent: dict[str, datetime] = {}
-    """Nodes that may not exist, and since when. A log that knows of its node ignores the order to forget."""
+    """Nodes that may not exist, and since when. A log whose node exists ignores the order to forget."""
     uids: dict[str, str] = {}
-    """The UIDs of these nodes, as far as they are known."""
+    """The known UIDs of these nodes."""
 
 
 def step(

@@ -35,7 +35,7 @@ from streams.fold.findings import (
 _KIND: Final = "dump"
 _MICROSECOND: Final = timedelta(microseconds=1)
 _READ: Final = ""
-"""Key of the entry of what was read; other keys are tables, or _STREAMED."""
+"""Key of the entry that lists what was read; other keys are tables, or _STREAMED."""
 _VERSIONS: Final = "/versions"
 """This suffix marks the entry with the versions of a table's rows, in the order of their identities."""
 _NAMES: Final = "/names"
@@ -61,7 +61,7 @@ class Stored(Protocol):
     """The rows of a database, which can be deleted by their identities."""
 
     def key(self, table: str) -> Sequence[str]:
-        """Return the columns of which the identity of a row is made."""
+        """Return the columns that form the identity of a row."""
 
     def is_watched(self, cluster: str) -> bool:
         """Tell whether watchers of a cluster have rows."""
@@ -84,7 +84,7 @@ def _text(value: Any) -> str:
 
 
 class Ended(NamedTuple):
-    """Rows and entries that the caller must store after a pass: first `rows`, which deleted rows had hidden."""
+    """The rows and entries to store after a pass: first `rows`, which deleted rows had hidden."""
 
     rows: list[Row]
     entries: list[Entry]
@@ -236,7 +236,7 @@ class Passes:
                 )
         if is_alone and sum(map(len, after.values())) <= MOST:
             yield from _entries(cluster, after)
-        else:  # nothing of this cluster is taken back any more: what earlier passes concluded is forgotten
+        else:  # rows of this cluster are no longer taken back, so earlier passes are forgotten
             yield from (_entry(cluster, key, ()) for key in (after.keys() | before.keys()) - {_STREAMED})
             yield Entry(cluster, _KIND, _STREAMED, b"")
 

@@ -1,4 +1,4 @@
-"""Explains a node's condition in words, which no table stores: views compute them from their columns.
+"""Explains a node's condition. No table stores these words: views compute them from their columns.
 
 Every function takes values, or columns as `Expression`. A column is null where a ratio or a percentage is not known.
 """
@@ -19,15 +19,15 @@ _DROPPED: Final = "a key that is set drops the defaults of all others."
 
 def stalled(resource: Amount, share: Amount) -> Amount:
     """Describe a time in which all tasks of a node waited (PSI)."""
-    return phrase("work stood still for ", resource, " for ", share, " of a minute")
+    return phrase("work stalled on ", resource, " for ", share, " of a minute")
 
 
 def imbalance(cause: Amount, share: Amount, requested_ratio: Amount, mean_ratio: Amount) -> Amount:
-    """Explain why far more or less is requested of a node than of the others; `share` is of pods, 0 to 1."""
+    """Explain why pods request far more or less of a node than of others; `share` is of pods, 0 to 1."""
     much = percent(share, 100)
-    nowhere = " of its pods may go nowhere else, by their node selector or affinity."
-    elsewhere = " of the pods are elsewhere and may not go there, by their node selector or affinity."
-    stay = "and pods do not move."
+    nowhere = " of its pods can run nowhere else because of their node selector or affinity."
+    elsewhere = " of the pods run elsewhere and cannot run here because of their node selector or affinity."
+    stay = "and running pods do not move."
     return first_of(
         (cause == "not_ready", "The node is not Ready, so no pods are placed on it."),
         (cause == "cordoned", "The node is cordoned, so no pods are placed on it."),
@@ -41,7 +41,7 @@ def imbalance(cause: Amount, share: Amount, requested_ratio: Amount, mean_ratio:
             cause == "was_there_before",
             phrase(much, f" of its pods are older than the first of the emptier nodes, {stay}"),
         ),
-        (cause == "took_over", phrase(much, " of its pods were made within an hour of the loss of another node.")),
+        (cause == "took_over", phrase(much, " of its pods were created within an hour after another node was lost.")),
         (cause == "affinity", phrase(much, choose(requested_ratio < mean_ratio, elsewhere, nowhere))),
         (cause == "unknown", "No known fact explains it."),
         otherwise="",
@@ -91,29 +91,29 @@ def memory_difference(
     active_file_bytes: Amount,
     reclaimable_slab_bytes: Amount,
 ) -> Amount:
-    """Account for `memory.available` and for MemAvailable, in bytes; the first is null where it was not sampled."""
-    left_out = phrase(" and ", sized(uncounted_bytes), " of kernel memory, which does not count as used")
+    """Explain `memory.available` and MemAvailable, in bytes; the first is null if it was not sampled."""
+    left_out = phrase(" and ", sized(uncounted_bytes), " of kernel memory that does not count as used")
     unknown = "; no statistics of the kubelet within a minute are known"
     return phrase(
-        *("Beside what is free, memory.available has ", sized(inactive_file_bytes), " of inactive file pages"),
+        *("Besides free memory, memory.available counts ", sized(inactive_file_bytes), " of inactive file pages"),
         choose(is_null(memory_available_bytes), unknown, choose(uncounted_bytes > 0, left_out, "")),
-        *(". MemAvailable has these pages and ", sized(active_file_bytes), " of active ones, and "),
-        *(sized(reclaimable_slab_bytes), " of slab, less what the kernel holds back."),
+        *(". MemAvailable counts these pages, ", sized(active_file_bytes), " of active ones, and "),
+        *(sized(reclaimable_slab_bytes), " of slab, minus the kernel's own reserve."),
     )
 
 
 def nearly_full(
     available_bytes: Amount, capacity_bytes: Amount, inodes_free: Amount, inodes: Amount, images_known: Amount
 ) -> Amount:
-    """Warn of a file system of which little is left, and no eviction signal is about it; else empty."""
+    """Warn of a file system that is nearly full and has no eviction signal; otherwise empty."""
 
     def few_inodes(few: Amount) -> Amount:
         return choose(is_low(few, inodes), phrase(grouped(few), " of ", grouped(inodes), " inodes"), "")
 
     few_bytes = phrase(sized(available_bytes), " of ", sized(capacity_bytes))
     left = choose(is_low(available_bytes, capacity_bytes), few_bytes, where_known(inodes_free, few_inodes))
-    unless = choose(images_known, "", ", unless images lie on it")
-    return choose(left == "", "", phrase(left, " left: nothing is evicted or deleted for it", unless, "."))
+    unless = choose(images_known, "", ", unless images are on it")
+    return choose(left == "", "", phrase(left, " left: the kubelet evicts and deletes nothing for it", unless, "."))
 
 
 def sizing(
@@ -127,11 +127,12 @@ def sizing(
     """Show the arithmetic behind the advice of `node_sizing`, in bytes or millicores; null is not known."""
 
     def reserve(most: Amount) -> Amount:
-        times = phrase("times 1.25, up to a multiple of ", grouped(step), ", is ", grouped(advised_reserved), ".")
-        return phrase("Reserve: at most ", grouped(most), " was used outside of pods; ", times)
+        rounded = phrase("times 1.25, rounded up to a multiple of ", grouped(step))
+        used = phrase("Reserve: at most ", grouped(most), " was used outside of pods; ", rounded)
+        return phrase(used, ", is ", grouped(advised_reserved), ".")
 
     def threshold(most: Amount) -> Amount:
-        times = "times 2, up to a multiple of 16,777,216, at least 104,857,600, is "
+        times = "times 2, rounded up to a multiple of 16,777,216, at least 104,857,600, is "
         fell = phrase("Threshold: what is available fell by at most ", grouped(most), " in 10 s; ", times)
         return phrase(fell, grouped(advised_threshold), ".")
 

@@ -49,14 +49,14 @@ class Reducer(Generic[State]):
     """
 
     name: str
-    """The analytic's one word: module (`stateless` for some without a state), state table, test, scenario."""
+    """The name of its module (`stateless` for some without a state), state table, test and scenario."""
     version: int
     """Version of the state's shape; a state of another version is dropped and rebuilt."""
     log: Literal["node", "cluster"]
     """`node`: one state for each cluster and node, over that node's log. `cluster`: one for each cluster."""
     takes: tuple[type[Record], ...]
     state: type[State]
-    """A frozen msgspec Struct whose fields all have defaults: `state()` is the state of a key never seen."""
+    """A frozen msgspec Struct whose fields all have defaults: `state()` is the state of a new key."""
     step: Callable[[State, Any], tuple[State, Sequence[Output | BadRecord]]]
     expire: Callable[[State, datetime], tuple[State | None, Sequence[Output]]] = lambda state, _: (state, ())
     row_types: tuple[type[Row], ...] = ()
@@ -64,7 +64,7 @@ class Reducer(Generic[State]):
 
 
 AnyReducer: TypeAlias = Reducer[Any]
-"""A reducer with any state: a runtime knows none of them."""
+"""A reducer with any type of state."""
 
 
 class NoState(msgspec.Struct, frozen=True):
@@ -109,7 +109,7 @@ def retried(name: str, act: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -
 
 def retry(name: str, error: Exception, act: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Call a pure function that has raised an error. Raises as `retried` does."""
-    if isinstance(error, BadRecord | MemoryError | OSError):  # the machine's are not a record's fault either
+    if isinstance(error, BadRecord | MemoryError | OSError):  # errors of the machine are not a record's fault either
         raise error
     try:
         return act(*args, **kwargs)

@@ -1,4 +1,4 @@
-"""Composes the sentences about several rows, which no table stores: the story calls each with its columns.
+"""Composes the sentences about several rows. No table stores them: the story calls each with its columns.
 
 Every function takes values, or columns as `Expression`. Amounts are in bytes, inodes or processes, lengths of time in
 whole seconds. An empty name or text is left out.
@@ -43,7 +43,7 @@ def ran_low(signal: Amount, resource: Amount, lowest: Amount, capacity: Amount) 
 
 
 def left_of(of_bytes: Amount, left: Amount, capacity: Amount) -> Amount:
-    """Return the remaining amount, as 14.4 GiB of 100 GiB left."""
+    """Return the remaining amount, for example `14.4 GiB of 100 GiB left`."""
     amounts = (choose(of_bytes, sized(each), grouped(each)) for each in (left, capacity))
     return phrase(next(amounts), " of ", next(amounts), " left")
 
@@ -73,7 +73,7 @@ def ended(
 ) -> Amount:
     """Describe pods of a node that ended alike; `pod` names the only one, and `words` are the kubelet's.
 
-    The times of `timed` of the ends are known; of none, there may be bounds.
+    `timed` is the number of ends with a known time; if it is 0, there may be bounds.
     """
     who = choose(pod == "", phrase(grouped(pods), " pods were "), phrase("Pod ", pod, " was "))
     again = choose(times > pods, phrase(" (", grouped(times), " times)"), "")
@@ -131,7 +131,8 @@ def disagreement(explanation: Amount) -> Amount:
 
 def late_joiners(explanation: Amount, fits: Amount, would_fit: Amount) -> Amount:
     """Describe nodes that joined later, and the largest pod that fits, now and by another placement."""
-    more = phrase("; had most_allocated placed the same pods, one of ", grouped(would_fit), " would still fit")
+    placed = "; if most_allocated had placed the same pods, a request for "
+    more = phrase(placed, counted(would_fit, "CPU"), " would still fit")
     return phrase("NUMA, late joiners: ", explanation, choose(would_fit > fits, more, ""), ".")
 
 
@@ -151,28 +152,28 @@ def readiness_by_event(is_ready: Amount) -> Amount:
 
 
 def began_often(condition: Amount, times: Amount) -> Amount:
-    return phrase(condition, " began ", grouped(times), " times, as an Event counts: the other times are unknown.")
+    return phrase(condition, " began ", grouped(times), " times by an Event's count: the other times are unknown.")
 
 
 def machine(reason: Amount, called_off: Amount, configured: Amount, component: Amount, message: Amount) -> Amount:
-    """Describe a change of a machine, by an Event; `configured` if OpenShift's machine config makes it."""
+    """Describe a change of a machine by its Event; `configured` if OpenShift's machine config causes it."""
     shutdown = choose(
-        called_off, "The shutdown of the machine was called off.", "The machine shuts down, as its kubelet saw."
+        called_off, "The machine's shutdown was cancelled.", "The machine is shutting down, according to its kubelet."
     )
     said_so = phrase(component, choose(message == "", phrase(": ", reason, "."), phrase(': "', message, '"')))
     return first_of(
         ((reason == "NodeShutdown") | (reason == "Shutdown"), shutdown),
-        (reason == "DeletingNode", "The cloud provider has no such machine any more."),
+        (reason == "DeletingNode", "The cloud provider no longer has this machine."),
         (reason == "Rebooted", "The machine was rebooted."),
         (configured, said_so),
-        otherwise=phrase(component, ' takes the node: "', message, '"'),
+        otherwise=phrase(component, ' is removing the node: "', message, '"'),
     )
 
 
 def problem(condition: Amount, begins: Amount, words: Amount) -> Amount:
     """Describe a condition that another program than the kubelet sets."""
-    shows = phrase(" shows trouble", choose(words == "", ".", phrase(': "', words, '"')))
-    return phrase("Condition ", condition, choose(begins, shows, " no longer shows trouble."))
+    shows = phrase(" reports a problem", choose(words == "", ".", phrase(': "', words, '"')))
+    return phrase("Condition ", condition, choose(begins, shows, " no longer reports a problem."))
 
 
 def cordon(cordoned: Amount) -> Amount:
@@ -218,7 +219,7 @@ def warning(
 def fell_silent(seconds: Amount) -> Amount:
     """Describe a kubelet without statistics, while the cluster was observed for so long."""
     observed = phrase("the cluster was observed for another ", lasting(seconds))
-    return phrase("No statistics of this kubelet after this time; ", observed, ".")
+    return phrase("This kubelet sent no statistics after this time; ", observed, ".")
 
 
 def unsampled(without: Amount, nodes: Amount) -> Amount:
@@ -229,7 +230,7 @@ def unsampled(without: Amount, nodes: Amount) -> Amount:
 def partial(resource: Amount, entries: Amount) -> Amount:
     """Describe a reducer whose state lost some entries."""
     dropped = counted(entries, "entry", "entries")
-    return phrase("Verdicts from ", resource, " are partial from here on: ", dropped, " did not fit within the hour.")
+    return phrase("Verdicts from ", resource, " are partial from here on: ", dropped, " did not fit into its state.")
 
 
 def event_seen(

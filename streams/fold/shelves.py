@@ -1,7 +1,6 @@
-"""A mapping of tens of thousands of entries that is replaced and never changed: in shelves, of which a change copies
-one. Pure.
+"""A mapping of tens of thousands of entries that is replaced and never changed; a change copies one shelf. Pure.
 
-A copy of all for each of them would take a time that grows with the square of their number.
+Copying all entries for each new one would take time that grows with the square of their number.
 """
 
 from collections.abc import Iterator
@@ -17,7 +16,7 @@ _NAMES: Final = tuple(map(str, range(_SHELVES)))
 
 
 def on_shelf(shelves: Shelves[V], key: str) -> V | None:
-    """Return the value of a key; None if there is none."""
+    """Return the value of a key, or None."""
     shelf = shelves.get(_shelf(key)) if shelves else None
     return None if shelf is None else shelf.get(key)
 
@@ -54,5 +53,5 @@ def all_on(shelves: Shelves[V]) -> Iterator[tuple[str, V]]:
 
 @lru_cache(maxsize=256)
 def _shelf(key: str) -> str:
-    """Return the name of a key's shelf: the reducers of a log look for the same pod one after the other."""
+    """Return the name of a key's shelf, cached because the reducers of a log look up the same pod in turn."""
     return _NAMES[crc32(key.encode("utf-8", "replace")) % _SHELVES]

@@ -66,13 +66,13 @@ def capital(text: str) -> str:
 
 
 def amount_of(value: float, signal: str) -> str:
-    """Return an amount of a signal, as 14.4 GiB, 12.6 M inodes."""
+    """Return an amount of a signal, for example `14.4 GiB` or `12.6 M inodes`."""
     kind = _COUNTED.get(RESOURCES.get(signal, ""))
     return f"{count(value)} {kind}" if kind else size(value)
 
 
 def near(signal: str, available: int, threshold: int | None, *, is_hard: bool, when: str) -> str:
-    """Return a signal's amount, and the threshold that it is below, or will meet: `when` is empty if it has."""
+    """Return a signal's amount and threshold; `when` says when it will meet that, empty if it is below."""
     limit = f"{'hard' if is_hard else 'soft'} threshold"
     limit += "" if threshold is None else f" of {amount_of(threshold, signal)}"
     ahead = f"{limit} met {when}" if when else f"below the {limit}"

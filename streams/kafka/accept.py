@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Final, NamedTuple, TypeAlias, TypeVar
 
-from ingest.kafka.publish import SENT, Sent
+from ingest.kafka.publish import SENT, PublisherNumber
 from ingest.model.observation import UNDECODABLE
 from ingest.model.records import AnyRecord
 from ingest.model.topics import decode_record
-from ingest.normalize.dead_letters import Buried
+from ingest.normalize.dead_letters import Letter
 from streams.kafka.codec import Emission, Folded
 from streams.kafka.message import Message
 
@@ -28,18 +28,18 @@ class NotARecord(NamedTuple):
     """The message is not a record."""
 
     folded: Folded
-    letter: Buried
+    letter: Letter
     emission: Emission | None
 
 
-class Take(NamedTuple):
+class Accepted(NamedTuple):
     folded: Folded
     record: AnyRecord
     emission: Emission | None
     """The emission to remember if the state lacks it: the large `emitted` of a state is replaced once a batch."""
 
 
-Decision: TypeAlias = Skip | NotARecord | Take
+Decision: TypeAlias = Skip | NotARecord | Accepted
 
 
 def accept(folded: Folded, message: Message) -> Decision:
@@ -50,7 +50,7 @@ def accept(folded: Folded, message: Message) -> Decision:
     newest_ms = max(message.timestamp_ms, folded.newest_ms or 0)
     folded = folded._replace(offset=offset, shift=shift, newest_ms=newest_ms)
     headers = dict(message.headers)
-    sent = _parsed(headers, SENT, Sent.parse)
+    sent = _parsed(headers, SENT, PublisherNumber.parse)
     if sent is not None:
         if folded.was_sent(sent):
             return Skip(folded)
@@ -61,8 +61,8 @@ def accept(folded: Folded, message: Message) -> Decision:
     try:
         record = decode_record(message.value)
     except UNDECODABLE as error:
-        return NotARecord(folded, Buried.undecodable(message.position, message.ts, message.value, error), emission)
-    return Take(folded, record, emission)
+        return NotARecord(folded, Letter.undecodable(message.position, message.ts, message.value, error), emission)
+    return Accepted(folded, record, emission)
 
 
 def _parsed(headers: Mapping[str, bytes], name: str, parse: Callable[[bytes], Parsed]) -> Parsed | None:

@@ -130,7 +130,7 @@ class FaustAgent:
             async with self._busy:
                 if self._unwritten and self.failure is None:
                     await self._write()
-        except Exception as error:  # as of `run`; nobody may be left who awaits `failing`
+        except Exception as error:  # as in `run`: `failing` may no longer be awaited
             log.exception("what was folded could not be written")
             self._fail(error)
 

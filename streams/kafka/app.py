@@ -25,7 +25,7 @@ from streams.fold.reducer import AnyReducer
 from streams.kafka import faust_fixes, metrics
 from streams.kafka.agent import FaustAgent, Stream
 from streams.kafka.changelog import Changelog
-from streams.kafka.gaps import Holes, Takeovers
+from streams.kafka.gaps import HoleChecker, Takeovers
 from streams.kafka.membership import Membership
 from streams.kafka.retention import RetentionWatch
 from streams.kafka.states import LogStates
@@ -34,7 +34,7 @@ from streams.kafka.worker import LogFolder
 SESSION_SECONDS: Final = 20.0
 """A worker that returns under its own name within this time gets its partitions back at once."""
 NODE_BATCH_SECONDS: Final = 1.0
-"""A second hardly delays rows, because landing waits longer, and each batch costs Kafka an acknowledgement."""
+"""A second barely delays rows, because landing waits longer, and saves acknowledgements of Kafka."""
 CLUSTER_BATCH_SECONDS: Final = 0.5
 STATE_SECONDS: Final = 30.0
 NEVER_SECONDS: Final = 2.0**31 / 1000 - 1
@@ -84,7 +84,7 @@ class Worker:
         transport = cast("faust_fixes.Transport", self._app.transport)
         transport.start_of, transport.membership = self._takeovers.start_of, self._membership
         servers = {"bootstrap_servers": bootstrap_servers, **self._client_options}
-        holes = Holes(servers, self._takeovers)
+        holes = HoleChecker(servers, self._takeovers)
         transport.is_hole = self._is_hole = holes.has
         transport.is_same, transport.report_other_log = holes.is_same, self._takeovers.report_other_log
         transport.other_logs = partial(self._takeovers.other_logs, newer=holes.newer)
@@ -110,7 +110,7 @@ class Worker:
     async def run(self, stop: asyncio.Event) -> None:
         """Fold until `stop`, and return when everything folded is stored and acknowledged.
 
-        Raises what a reducer raised, WorkerCrashed, Expelled, or KafkaUnusable where something did not end in time;
+        Raises a reducer's error, WorkerCrashed, MembershipLost, or KafkaUnusable if something did not end in time;
         nothing of the failed batch is acknowledged.
         """
         async with self._publisher:
@@ -224,7 +224,7 @@ class Worker:
         try:
             await faust_fixes.crash(self._app)
         except faust_fixes.WorkerCrashed:
-            check_files(self._client_options.values())  # Faust does not hand on why a connection failed
+            check_files(self._client_options.values())  # Faust hides why a connection failed
             raise
 
     async def _unusable(self) -> None:

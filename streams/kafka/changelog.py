@@ -94,7 +94,7 @@ class _Progress(NamedTuple):
 _NO_PROGRESS: Final = _Progress(0, 0)
 
 
-class Last(NamedTuple):
+class LastMessage(NamedTuple):
     """The last message that a state contains; none of its messages is newer than `newest_ms`, by Kafka's time."""
 
     newest_ms: int
@@ -110,7 +110,7 @@ class _Read:
         self.far = head.far
         self.identity = int.from_bytes(blake2b(b"%d %d %d " % head.far + key, digest_size=_NUMBER).digest())
         self.is_empty = head.is_empty
-        self.last = None if head.newest is None else Last(round(head.newest * 1000), head.offset - head.shift)
+        self.last = None if head.newest is None else LastMessage(round(head.newest * 1000), head.offset - head.shift)
         self.pieces = frozenset(number for numbers in head.parts.values() for number in numbers)
 
 
@@ -124,7 +124,7 @@ class _Log:
         self.basis: _Read | None = None
         """The head that is in the sum of its partition."""
         self.floor: tuple[int, int] | None = None
-        """The progress of its partition relies on a head as far as that."""
+        """The position of the head that its partition's progress relies on."""
 
     def best(self) -> tuple[Epoch, _Read] | None:
         """Return the furthest head whose pieces are all present."""
@@ -143,12 +143,12 @@ class _Log:
         return None if head is None or head.is_empty else head
 
     def went_back(self) -> bool:
-        """Tell whether the log is no longer as far as progress relies on."""
+        """Tell whether the log's state is older than progress claims."""
         if self.floor is None:
             return False
         best = self.best()
         if best is not None and best[1].is_empty and best[1].far[:2] >= self.floor:
-            self.floor = None  # it will be forgotten
+            self.floor = None  # it is about to be forgotten
             return False
         return best is None or best[1].far[:2] < self.floor
 
@@ -179,14 +179,14 @@ class _Basis:
         self._epoch = BEFORE_EPOCHS
         self._sum = 0
         self._changed: set[_Log] = set()
-        """Since they were summed up, and those that were `_found` to have changed since progress counted."""
+        """Logs changed since the last sum, and those `_found` to have changed since progress counted."""
         self._found: set[_Log] = set()
 
     def change(self, log: _Log) -> None:
         self._changed.add(log)
 
     def leave(self, log: _Log) -> None:
-        """Another partition has the log."""
+        """Remove a log that another partition has."""
         self._sum -= _identity(log.basis)
         log.basis = log.floor = None
         self._changed.discard(log)
@@ -205,7 +205,7 @@ class _Basis:
         return (self._sum % (1 << 8 * _NUMBER)).to_bytes(_NUMBER)
 
     def count(self) -> None:
-        """Let progress count that relies on the heads that were summed up last."""
+        """Accept progress that relies on the last sum of heads."""
         for log in self._found:
             log.floor = None if log.basis is None else log.basis.far[:2]
         self._found.clear()
@@ -272,11 +272,11 @@ class Changelog:
         return self._progress.get(partition, _NO_PROGRESS).offset
 
     def progress(self, partition: int, epoch: Epoch, offset: int) -> tuple[bytes, bytes, Headers]:
-        """Return the record that relies on the heads of now: key, value and headers."""
+        """Return the progress record for the current heads: key, value and headers."""
         digest = self._bases[partition].digest(epoch, self._of(partition))
         return RecordKey(epoch, None).encode(), encode_progress(offset), [(RELIES_ON, digest)]
 
-    def last(self, partition: int) -> Last | None:
+    def last(self, partition: int) -> LastMessage | None:
         """Return the last message of the partition that a state contains; None if no state shows it."""
         best = (each.best() for each in self._logs.values() if each.partition == partition)
         return max((each[1].last for each in best if each is not None and each[1].last is not None), default=None)
@@ -296,7 +296,7 @@ class Changelog:
                 yield from (RecordKey(epoch, log, each).encode() for each in sorted(unused))
 
     def records(self, log: bytes) -> list[bytes]:
-        """Return the keys of all records of a log, which its owner deletes once the log has no state any more."""
+        """Return the keys of all records of a log, which its owner deletes once the log has no state."""
         found = self._logs.get(log)
         if found is None:
             return []

@@ -5,7 +5,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
-from ingest.kafka.publish import Sent
+from ingest.kafka.publish import PublisherNumber
 from ingest.model.numbers import int64_of
 from streams.fold.fold import LogState
 
@@ -67,11 +67,11 @@ class Folded(NamedTuple):
     def has(self, emission: Emission) -> bool:
         return self.emitted.get(emission.origin, (NOTHING_FOLDED, 0)) >= (emission.offset, emission.number)
 
-    def was_sent(self, sent: Sent) -> bool:
+    def was_sent(self, sent: PublisherNumber) -> bool:
         """Tell whether a message was folded before and sent again, because its publisher got no acknowledgement."""
         return any(first <= sent.number <= last for first, last in self.sent.get(sent.publisher, ()))
 
-    def after(self, sent: Sent) -> "Folded":
+    def after(self, sent: PublisherNumber) -> "Folded":
         publishers = dict(self.sent)
         arrived = _with(publishers.pop(sent.publisher, ()), sent.number)
         if len(publishers) >= PUBLISHERS:

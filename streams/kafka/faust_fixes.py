@@ -35,7 +35,7 @@ log = structlog.get_logger(__name__)
 JUDGE_SECONDS: Final = 15.0
 """Time for Kafka to answer whether a partition still has the same log, while a worker ends because of another."""
 MORE_THAN_ANY: Final = 2**63 - 1
-"""An offset behind all others: Faust commits only offsets behind the last committed one."""
+"""An offset after all others, because Faust commits only offsets after the last committed one."""
 
 
 DELIVERY_AND_SUSPENSION: Final = 2
@@ -84,7 +84,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         aiokafka_fixes.observe(self._ensure_consumer(), membership.confirm, membership.end)
 
     async def on_thread_stop(self) -> None:
-        """Stop its consumer, which may wait to fetch again: the thread would end with that one's CancelledError."""
+        """Stop its consumer, which may be waiting to fetch: its CancelledError would otherwise end the thread."""
         await super(driver.AIOKafkaConsumerThread, self).on_thread_stop()
         if self._consumer is not None:
             await aiokafka_fixes.stop(self._consumer)
@@ -170,7 +170,7 @@ class Consumer(driver.Consumer):
         return moved | dict.fromkeys(others, 0)
 
     async def verify_all_partitions_active(self) -> None:
-        """Do nothing about idle partitions: `streams.kafka.retention` reports unread messages.
+        """Ignore idle partitions: `streams.kafka.retention` reports unread messages.
 
         Faust asks for the position of a partition that aiokafka is just seeking, as after a broker's restart. That
         fails, and ends the worker.

@@ -21,7 +21,7 @@ from ingest.kafka.publish import Publisher
 from ingest.kafka.reaching import explain_refusal
 from ingest.model.records import Problem, SourceErrorRecord
 from ingest.model.topics import MAX_MESSAGE_BYTES, Topics, cluster_of, encode_record, headers_of, key_of
-from streams.kafka.changelog import Changelog, Last
+from streams.kafka.changelog import Changelog, LastMessage
 from streams.kafka.takeover import Gap, start
 
 SHOWN_SECONDS: Final = 600.0
@@ -132,7 +132,7 @@ class Takeovers:
     async def other_logs(
         self,
         committed: Mapping[TopicPartition, int],
-        newer: Callable[[Mapping[TopicPartition, Last]], Awaitable[Collection[TopicPartition]]],
+        newer: Callable[[Mapping[TopicPartition, LastMessage]], Awaitable[Collection[TopicPartition]]],
     ) -> Collection[TopicPartition]:
         """Return the partitions with a newer message where the states have their last one, and report them.
 
@@ -165,7 +165,7 @@ LOOK_SECONDS: Final = 15.0
 POLL_MS: Final = 100
 
 
-class Holes:
+class HoleChecker:
     """Checks with its own consumer whether messages are missing in the topic, or were only skipped by the worker."""
 
     def __init__(self, options: aiokafka_fixes.Options, takeovers: Takeovers) -> None:
@@ -209,7 +209,7 @@ class Holes:
                 log.warning("Kafka does not show whether a log is the same", error=explain_refusal(error))
             await backoff.wait()
 
-    async def newer(self, lasts: Mapping[TopicPartition, Last]) -> Collection[TopicPartition]:
+    async def newer(self, lasts: Mapping[TopicPartition, LastMessage]) -> Collection[TopicPartition]:
         """Return the partitions whose message at that offset is newer than that time.
 
         One without such a message is left out, and so are all that Kafka does not answer about in time.

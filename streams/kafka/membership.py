@@ -1,4 +1,4 @@
-"""Tells whether this worker is surely still a member of its group.
+"""Tells whether this worker is certainly still a member of its group.
 
 A former member's messages would come after its successor's, and the last row or alert of a key counts. So a worker
 sends nothing once its session may be over, until the group has confirmed its membership. It ends if the group has
@@ -16,7 +16,7 @@ SURE: Final = 0.8
 POLL_SECONDS: Final = 0.05
 
 
-class Expelled(KafkaUnusable):
+class MembershipLost(KafkaUnusable):
     """Another worker has the partitions."""
 
 
@@ -53,11 +53,11 @@ class Membership:
             await self._clock.sleep(POLL_SECONDS)
 
     async def ending(self) -> None:
-        """Raise Expelled once the membership ends."""
+        """Raise MembershipLost once the membership ends."""
         self._loop = asyncio.get_running_loop()
         if not self._is_over:
             await self._over.wait()
-        raise Expelled(
+        raise MembershipLost(
             "the group has expelled this worker, which was paused or did not reach Kafka for the time of a session: "
             "another has its partitions, and folds again what it has not acknowledged. Start it again"
         )

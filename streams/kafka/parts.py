@@ -19,11 +19,11 @@ from streams.fold.reducer import AnyReducer
 from streams.kafka.codec import NOTHING_FOLDED, Folded, Head
 
 SPLIT_FROM: Final = 1024
-"""Entries of a mapping; one that was split is whole again below half of that."""
+"""A mapping with more entries is split into buckets; below half of this it is joined again."""
 BUCKET_ENTRIES: Final = 64
 MAX_BUCKETS: Final = 1024
 UNEVEN: Final = 4
-"""A mapping gets another number of buckets if they hold more, or fewer, than BUCKET_ENTRIES by this factor."""
+"""A mapping's number of buckets changes if they hold more or fewer than BUCKET_ENTRIES by this factor."""
 
 Entries: TypeAlias = list[tuple[int, str, object]]
 """Entries of a bucket: number in the order of the mapping, key and value."""

@@ -33,7 +33,7 @@ from streams.kafka.parts import Layout, PartsCodec, Written
 
 MAX_CACHED_LOGS: Final = 10_000
 IDLE_SECONDS: Final = 900.0
-"""A log unchanged for so long is kept encoded, in a tenth of the memory; a live node's changes in 5 minutes."""
+"""A log unchanged for this long is kept encoded, in a tenth of the memory; a live node's changes in 5 minutes."""
 MAX_LOG_BYTES: Final = 64 * 1024 * 1024
 """Compressed bytes of a log's stored state. Beyond them the oldest entries of mappings in buckets are left out; a
 state without such a mapping is written whole.

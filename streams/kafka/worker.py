@@ -17,11 +17,11 @@ import structlog
 from common.amounts import counted
 from common.errors import BadRecord
 from common.telemetry import STAGE_SECONDS
-from ingest.kafka.publish import Publisher, bury
+from ingest.kafka.publish import Publisher, publish_dead_letter
 from ingest.model.records import AnyRecord, DeadLetterRecord, ForgetRecord, Record, SourceErrorRecord
 from ingest.model.reports import AGENT
 from ingest.model.topics import Topics, cluster_of, encode_record, headers_of, key_of, kind_of
-from ingest.normalize.dead_letters import Buried
+from ingest.normalize.dead_letters import Letter
 from ingest.resources.table import BY_NAME
 from streams.fold.figures import Figures
 from streams.fold.findings import Alert, Row, SourceError
@@ -99,9 +99,9 @@ class Outbox:
         )
         self._handed_over.append(sent)
 
-    async def dead_letter(self, letter: Buried, emission: Emission, *, counted: bool = True) -> None:
+    async def dead_letter(self, letter: Letter, emission: Emission, *, counted: bool = True) -> None:
         """Publish a dead letter and, if it is `counted`, a record of it for the analytics."""
-        self._handed_over.append(await bury(self._publisher, self._topics, letter))
+        self._handed_over.append(await publish_dead_letter(self._publisher, self._topics, letter))
         if counted and (record := letter.record()) is not None:
             await self.record(record, emission)
 
@@ -241,7 +241,7 @@ class LogFolder:
                 emitted.pop(decision.emission.origin, None)
                 emitted[decision.emission.origin] = (decision.emission.offset, decision.emission.number)
             if isinstance(decision, NotARecord):
-                await self._bury(key, decision.letter, Emission(origin, folded.offset, 0), outbox)
+                await self._dead_letter(key, decision.letter, Emission(origin, folded.offset, 0), outbox)
                 continue
             if decision.emission is None:  # our own message does not show that a flood is over
                 self._in_a_row.pop(key, None)
@@ -249,7 +249,7 @@ class LogFolder:
             if place in self._skipped:
                 log.warning("a record is skipped as requested", at=place)
                 skipped = BadRecord("skipped", "skipped by leadsman work --skip")
-                letter = Buried.of(record.cluster, record.ts, message.position, skipped, message.value)
+                letter = Letter.of(record.cluster, record.ts, message.position, skipped, message.value)
                 await outbox.dead_letter(letter, Emission(origin, folded.offset, 0))
                 continue
             rows = await self._fold_record(origin, folded, record, message, outbox)
@@ -279,7 +279,7 @@ class LogFolder:
                 await outbox.withdraw(output)
             elif isinstance(output, Rejected):
                 self._log_rejected(output, record, message)
-                letter = Buried.of(record.cluster, record.ts, message.position, output.error, message.value)
+                letter = Letter.of(record.cluster, record.ts, message.position, output.error, message.value)
                 await outbox.dead_letter(letter, emission, counted=not isinstance(record, DeadLetterRecord))
                 self.dead_letters[letter.error_type,] += 1
             else:
@@ -300,7 +300,7 @@ class LogFolder:
         else:
             log.warning("a record makes no sense", kind=kind, at=at, reason=reason)
 
-    async def _bury(self, key: bytes, letter: Buried, emission: Emission, outbox: Outbox) -> None:
+    async def _dead_letter(self, key: bytes, letter: Letter, emission: Emission, outbox: Outbox) -> None:
         """Publish a dead letter, unless it belongs to a flood, which must not fill the topic."""
         if len(self._in_a_row) >= MAX_FLOODS:
             self._in_a_row.clear()

@@ -10,7 +10,7 @@ from common.cycles import rare_cycle_searches
 from common.errors import BadRecord
 from ingest.model.records import DeadLetterRecord, ForgetRecord, Record, SampleRecord, SettingsRecord
 from ingest.model.topics import encode_record
-from ingest.normalize.dead_letters import Buried
+from ingest.normalize.dead_letters import Letter
 from ingest.normalize.decoded import Decoded
 from ingest.normalize.redact import kept
 from streams.fold.batch import Batch, Sink
@@ -67,7 +67,7 @@ CHECKPOINT_EVERY: Final = 100_000
 """Observations between two checkpoints of a long replay."""
 NEVER: Final = datetime.max.replace(tzinfo=UTC)
 SEAM: Final = timedelta(seconds=10)
-"""A replay that begins at most this long before the end of the last one still continues from its states."""
+"""A replay that begins at most this long before the end of the last one still continues with its states."""
 
 
 @dataclass(slots=True)
@@ -77,20 +77,20 @@ class ReplayReport:
     read: int = 0
     known: int = 0
     outside: int = 0
-    """Not between `since` and `until`."""
+    """Number of observations outside `since` and `until`."""
     first: datetime | None = None
     last: datetime | None = None
     clusters: set[str] = field(default_factory=set)
     separate: set[str] = field(default_factory=set)
     rows: Counter[str] = field(default_factory=Counter)
     dead_letters: Counter[str] = field(default_factory=Counter)
-    first_dead_letter: Buried | None = None
+    first_dead_letter: Letter | None = None
     in_part: Counter[str] = field(default_factory=Counter)
     """Dead letters by file."""
 
 
 class Replay:
-    """Folds observations into a sink: `run` once, or `take` them as they come, with a `checkpoint` now and then."""
+    """Folds observations into a sink: `run` reads a whole source, `take` and `checkpoint` follow a live one."""
 
     def __init__(
         self,
@@ -116,11 +116,11 @@ class Replay:
         self._seen = Seen(self._checkpoints)
         self._until: dict[str, datetime] = {}
         self._apart: dict[str, datetime] = {}
-        """Clusters folded without their stored states: the end of the database's content, after which these go on."""
+        """Clusters folded without their stored states, with the end of the stored data, where those states resume."""
         self._answered: set[LogKey] = set()
         """Logs of nodes whose kubelets answered with their settings."""
         self._facts: set[str] = set()
-        """Clusters of which a dump is folded without the stored states."""
+        """Clusters with a dump that is folded without the stored states."""
         self._passes = passes
         self._batch = Batch()
 
@@ -140,7 +140,7 @@ class Replay:
         return self.report
 
     def _read(self, items: Iterable[Decoded]) -> Iterator[Decoded]:
-        """All items; those before an item that a source failed on are stored."""
+        """Yield all items; if the source fails, the items before that are stored."""
         try:
             yield from items
         except Exception:
@@ -207,7 +207,7 @@ class Replay:
             self._fold_record(record, item)
         if item.bad is not None:
             error_type, reason, raw = item.bad
-            self._bury(item.cluster, item.ts, item, BadRecord(error_type, reason), raw)
+            self._dead_letter(item.cluster, item.ts, item, BadRecord(error_type, reason), raw)
 
     def _advance(self, cluster: str, ts: datetime) -> None:
         if cluster not in self._until:
@@ -232,7 +232,7 @@ class Replay:
             self._resume(cluster, end)
 
     def _resume(self, cluster: str, end: datetime) -> None:
-        """Go on with the states that the database holds, which are those of `end`."""
+        """Continue with the stored states, which are those of `end`."""
         self._until[cluster] = end
         self._logs.resume(cluster, self._checkpoints.load(cluster, "state"))
 
@@ -250,18 +250,18 @@ class Replay:
             elif isinstance(output, Rejected):
                 raw = encode_record(item.published(record))
                 counted = not isinstance(record, DeadLetterRecord)
-                self._bury(record.cluster, record.ts, item, output.error, raw, counted=counted)
+                self._dead_letter(record.cluster, record.ts, item, output.error, raw, counted=counted)
             elif not isinstance(output, Withdrawal):
                 rows.append(output)
         self._batch.add(rows)
         if isinstance(record, ForgetRecord) and not self._logs.has(record):
             self._answered.discard(LogKey(record.cluster, record.node))
 
-    def _bury(
+    def _dead_letter(
         self, cluster: str, ts: datetime | None, item: Decoded, error: BadRecord, raw: bytes, *, counted: bool = True
     ) -> None:
         """Add a dead letter. One from another's record is not counted again: failures on it would repeat forever."""
-        letter = Buried.of(cluster, ts, item.position, error, kept(raw))
+        letter = Letter.of(cluster, ts, item.position, error, kept(raw))
         self.report.dead_letters[letter.error_type] += 1
         self.report.first_dead_letter = self.report.first_dead_letter or letter
         self.report.in_part[item.position.source] += 1
@@ -271,16 +271,16 @@ class Replay:
 
     @property
     def waiting_rows(self) -> int:
-        """Rows that are not with the sink yet, as `Batch.size` counts them."""
+        """Return the size of the rows that the sink does not have yet, as `Batch.size` counts it."""
         return self._batch.size
 
     def store(self) -> None:
-        """Store all rows so far, and return when the sink has them. It saves no checkpoint."""
+        """Store all rows so far, and return when the sink has them. This saves no checkpoint."""
         self.write()
         self._sink.drain()
 
     def write(self) -> None:
-        """Hand over the rows that were concluded since the last time."""
+        """Hand the rows since the last call to the sink."""
         if self._batch.size:
             for row_type, rows in self._batch.rows.items():
                 self.report.rows[row_type.__name__] += len(rows)

@@ -1,1 +1,1 @@
-"""Fit, backtest and scheduler simulation: questions that are computed, not stored."""
+"""Answers that are computed and not stored: fit, backtest, drain and scheduler simulation."""

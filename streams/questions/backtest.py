@@ -1,4 +1,4 @@
-"""The effect of rules on a recording: which alerts announced which evictions, and how long before."""
+"""Evaluates alert rules on a recording: which alerts announced which evictions, and how long before."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
@@ -9,7 +9,7 @@ from streams.alerting.rules_file import ALERTS
 from streams.fold.findings import Alert, Eviction
 
 GAP: Final = timedelta(minutes=1)
-"""Evictions of one node, cause and resource that are this near to each other are one incident."""
+"""Evictions of one node, cause and resource within this time are one incident."""
 DISK: Final = frozenset({"ephemeral-storage", "inodes"})
 _OF_CONDITION: Final = {
     "DiskPressure": DISK,
@@ -46,14 +46,14 @@ class Incident(NamedTuple):
 
 
 class Announced(NamedTuple):
-    """An alert that fired before an incident and still did when that began."""
+    """An alert that was firing when an incident began."""
 
     alertname: str
     lead_seconds: float
 
 
 def episodes(alerts: Iterable[Alert]) -> list[Episode]:
-    """The alerts of rows, in the order in which they fired; of several rows of one alert, the last words."""
+    """Return the alerts of rows in the order in which they fired, each with its last words."""
     found: dict[tuple[str, datetime], Episode] = {}
     for row in alerts:
         key = (row.fingerprint, row.starts_at)
@@ -92,7 +92,7 @@ def incidents(evictions: Iterable[Eviction]) -> list[Incident]:
 
 
 def announced(incident: Incident, fired: Sequence[Episode]) -> list[Announced]:
-    """The alerts that announced an incident, the longest lead first."""
+    """Return the alerts that announced an incident, the longest lead first."""
     found = [
         Announced(each.alertname, (incident.began - each.starts_at).total_seconds())
         for each in fired
@@ -104,7 +104,7 @@ def announced(incident: Incident, fired: Sequence[Episode]) -> list[Announced]:
 
 
 def unfulfilled(fired: Sequence[Episode], happened: Sequence[Incident]) -> list[Episode]:
-    """Forecasts that no incident followed while they fired."""
+    """Return the forecasts that no incident followed while they fired."""
     return [
         each
         for each in fired

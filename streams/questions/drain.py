@@ -12,7 +12,7 @@ from typing import Final, Literal, NamedTuple, Self, TypeAlias, get_args
 from common.amounts import counted
 from streams.questions.pending import Waiting, request_of
 from streams.rules.numa.topology_manager import Request
-from streams.rules.scheduling.budgets import Budget, Leave, Ruling, covering, ruling
+from streams.rules.scheduling.budgets import Budget, BudgetVerdict, Leave, covering, ruling
 from streams.rules.scheduling.constraints import restored
 from streams.rules.scheduling.device_claims import NO_DEVICES, Devices
 from streams.rules.scheduling.filters import NATIVE, NodeState, PodRequest, place_of
@@ -24,7 +24,7 @@ Outcome: TypeAlias = Literal["refused", "ends", "no_room", "unknown", "in_turn",
 """Fate of a pod, the worst first:
 
 - `refused`: the eviction API does not let it go.
-- `ends`: no controller makes it again.
+- `ends`: no controller recreates it.
 - `no_room`: no other node takes it; its successor stays pending.
 - `unknown`: a fact is missing.
 - `in_turn`: it moves after others of its budget.
@@ -36,7 +36,7 @@ OUTCOMES: Final[tuple[Outcome, ...]] = get_args(Outcome)
 HARMLESS: Final[frozenset[Outcome]] = frozenset({"in_turn", "moves", "leaving", "stays"})
 """Outcomes that cost no pod."""
 _STAYING: Final = {"DaemonSet": "of a DaemonSet", "Node": "a static pod, which only its node runs"}
-_ENDS: Final[tuple[str, Outcome, str]] = ("", "ends", "no controller makes it again: kubectl drain needs --force")
+_ENDS: Final[tuple[str, Outcome, str]] = ("", "ends", "no controller recreates it: kubectl drain needs --force")
 _OF_LEAVE: Final[Mapping[Leave, Outcome]] = {"refused": "refused", "in_turn": "in_turn", "unknown": "unknown"}
 
 
@@ -107,9 +107,9 @@ class Draining:
         self.nodes = {each.node: each for each in cluster.others}
         self._resources = set().union(*(each.allocatable for each in (*cluster.others, *cluster.drained)))
         self._gone = Counter[tuple[str, str]]()
-        """Pods that go before, by budget."""
+        """Number of pods that are evicted before, by budget."""
         self._lost = Counter[tuple[str, str]]()
-        """Pods that go before and have no Ready successor, by budget."""
+        """Number of those without a Ready replacement, by budget."""
         self._has_anti_affinity = any(
             pod.constraints.anti_affinity for node in self._all() for pod in node.neighbours
         )
@@ -146,12 +146,12 @@ class Draining:
         return known._replace(outcome=outcome, to=to, why="; ".join(filter(None, (why, without))))
 
     def _asked(self, there: DrainedPod) -> list[tuple[str, Budget]]:
-        """The budgets that the eviction API checks: none for a Pending pod."""
+        """Return the budgets that the eviction API checks; none for a Pending pod."""
         if there.phase == "Pending":
             return []
         return covering(self._cluster.budgets, there.pod.namespace, there.pod.labels)
 
-    def _ruling(self, pod: Waiting, found: Sequence[tuple[str, Budget]]) -> Ruling:
+    def _ruling(self, pod: Waiting, found: Sequence[tuple[str, Budget]]) -> BudgetVerdict:
         names = [(pod.namespace, name) for name, _ in found]
         before, lost = (max((each[name] for name in names), default=0) for each in (self._gone, self._lost))
         return ruling(found, before, lost)

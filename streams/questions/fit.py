@@ -30,7 +30,7 @@ from streams.rules.scheduling.volume_needs import NO_EVIDENCE, Storage, needs_of
 
 
 def depends_on_neighbours(pod: Neighbour, places: Sequence[Place]) -> bool:
-    """Tell whether pods on other nodes can affect where it goes."""
+    """Tell whether pods on other nodes can affect its placement."""
     wants = pod.constraints
     return bool(wants.affinity or wants.anti_affinity or wants.spread) or any(
         other.constraints.anti_affinity for place in places for other in place.pods
@@ -76,11 +76,11 @@ class Candidate(NamedTuple):
     fidelity: str = ""
     """`exact`, `count`, `none`, or empty if no source reports NUMA nodes."""
     numa_doubts: tuple[str, ...] = ()
-    """Reason why its NUMA numbers may be wrong; irrelevant to a pod without exclusive CPUs and devices."""
+    """Reason why its NUMA numbers may be wrong; it matters to pods with exclusive CPUs or devices."""
     largest_fits: dict[str, int] = {}  # noqa: RUF012  as above
     """The largest exclusive request that one of its NUMA nodes could take, by strategy (`numa_whatif`)."""
     largest_fit_cpus: int | None = None
-    """And that one takes as they are."""
+    """The largest exclusive request that one of its NUMA nodes takes now."""
 
     @property
     def topology_manager_policy(self) -> str:
@@ -92,14 +92,14 @@ class Candidate(NamedTuple):
 class NumaAnswer(msgspec.Struct, frozen=True):
     numa_node: int
     takes: bool
-    """The whole pod, by itself."""
+    """The request of one whole pod."""
     free_cpus: int
     lacks: list[str]
 
 
 class HintAnswer(msgspec.Struct, frozen=True):
     numa_nodes: list[int] | None
-    """None if any will do."""
+    """None if any NUMA node will do."""
     preferred: bool
 
 
@@ -108,7 +108,7 @@ class ShortageAnswer(msgspec.Struct, frozen=True):
 
     requested: int
     used: int
-    """Requests of the pods that are there."""
+    """Requests of the pods on the node."""
     capacity: int
     """Allocatable."""
 
@@ -117,12 +117,12 @@ class NodeAnswer(msgspec.Struct, frozen=True):
     node: str
     verdict: Verdict
     pods: int
-    """Number of the requested pods that it takes; of those placed together if pods depend on neighbours."""
+    """Number of requested pods that it takes; of all placed together if pods depend on neighbours."""
     reasons: list[str]
     numa_nodes: list[int]
     """NUMA nodes of the pods; empty if they are unknown or any will do."""
     hint: HintAnswer | None
-    """The Topology Manager's for the first pod."""
+    """The Topology Manager's hint for the first pod."""
     numa: list[NumaAnswer]
     topology_manager_policy: str
     """Empty if no source reports it."""
@@ -146,29 +146,29 @@ class StrategyAnswer(msgspec.Struct, frozen=True):
     strategy: str
     largest_fit_cpus: int
     takes: bool
-    """One such pod, by the CPUs of one NUMA node."""
+    """True if one such pod fits the CPUs of one NUMA node."""
 
 
 class Answer(msgspec.Struct, frozen=True):
     pods: int
-    """Number of the requested pods that the cluster takes; at most `count`."""
+    """Number of requested pods that the cluster takes; at most `count`."""
     fits: bool
-    """All of them."""
+    """True if the cluster takes all of them."""
     nodes: list[NodeAnswer]
     """Nodes that take most first, unless one pod is scored. Then unknown ones, then by score and name."""
     strategies: list[StrategyAnswer]
     free_exclusive_cpus: int
     """Free CPUs of the nodes whose NUMA nodes are known and whose CPU Manager pins."""
     largest_free_cpus: int
-    """The most of these on one NUMA node."""
+    """The most of these CPUs on one NUMA node."""
     names_node: bool = False
-    """The pod names its node, so no scheduler places it."""
+    """True if the pod names its node, so that no scheduler places it."""
     not_judged: list[str] = []
     """Rules outside this answer that may keep such pods away, or find room for them."""
     unscored: dict[str, str] = {}
     """Plugins with unknown scores, each with the reason."""
     highest: dict[str, int] = {}
-    """The nodes of the cluster with the highest score, also those that `nodes` leaves out."""
+    """The nodes with the highest score, including those that `nodes` leaves out."""
     lead: int | None = None
     """Points between the node with the highest score and the next one; null if no other is scored."""
     compares_all: bool = True
@@ -256,7 +256,7 @@ def prepared(
     namespaces: Namespaces,
     devices: Devices,
 ) -> tuple[PodRequest, list[Place]]:
-    """Return the pod as the facts complete it, and the nodes with their pods. `resources` are those of any node."""
+    """Return the pod completed from the facts, and the nodes with their pods. `resources` are those of any node."""
     constraints, namespace = pod.itself.constraints, pod.itself.namespace
     if pod.needs is None:
         pods = [(each.namespace, each.constraints) for node in nodes for each in node.neighbours]
@@ -272,7 +272,7 @@ def prepared(
 def _side_by_side(
     pod: Neighbour, nodes: Sequence[NodeAnswer], places: Sequence[Place], around: Neighbourhood, count: int
 ) -> list[NodeAnswer]:
-    """The answers, less what the pods that are there, and those that are placed, have against it."""
+    """Reduce the answers by the rules of pods that exist or are placed now."""
     where = {each.node: each for each in places}
     judged = [_among(around, where[each.node], each) for each in nodes]
     placed = at_once(pod, places, {each.node: each.pods for each in judged}, count)

@@ -1,4 +1,4 @@
-"""A new node like one that is there, for `leadsman fit --like` (rules: scheduler-fit, exclusive-cpus)."""
+"""Models a new node like an existing one, for `leadsman fit --like` (rules: scheduler-fit, exclusive-cpus)."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -18,11 +18,11 @@ from streams.rules.scheduling.volume_needs import NodeVolumes
 
 HOSTNAME: Final = "kubernetes.io/hostname"
 _STATE: Final = "node.kubernetes.io/"
-"""Prefix of taints that say how a node is, not what it is for."""
+"""Prefix of taints about a node's state, not its purpose."""
 
 
 class PerNodePod(NamedTuple):
-    """A pod that each new node gets as well: of a DaemonSet, or static."""
+    """A pod that each new node also gets: of a DaemonSet, or static."""
 
     requests: Mapping[str, int]
     """Effective requests in base units, cpu in millicores."""

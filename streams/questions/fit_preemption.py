@@ -1,4 +1,4 @@
-"""The pods that the scheduler would end for one that no node takes (rules: scheduler-preemption)."""
+"""Names the pods that the scheduler would end for one that no node takes (rules: scheduler-preemption)."""
 
 from collections.abc import Mapping, Sequence
 
@@ -16,18 +16,18 @@ class VictimAnswer(msgspec.Struct, frozen=True):
     pod: str
     priority: int | None
     breaks_budget: bool
-    """A PodDisruptionBudget lets it not go now: the scheduler prefers others, and ends it if there are none."""
+    """True if a PodDisruptionBudget protects it now: the scheduler ends it only if it finds no others."""
 
 
 class PreemptionAnswer(msgspec.Struct, frozen=True):
     nodes: list[str]
-    """Nodes between which the scheduler sees no difference; empty if it would end no pod, or that is unknown."""
+    """Equally good nodes; empty if it would end no pod, or that is unknown."""
     victims: list[VictimAnswer]
     """Pods that it would end on the first of them, the most important first."""
     reason: str
     """Reason why it would end no pod; empty if it would, or that is unknown."""
     unknown: list[str]
-    """Missing facts that may change this."""
+    """Missing facts that may change the answer."""
 
 
 def preemption(

@@ -50,14 +50,14 @@ class RequestLine(msgspec.Struct, forbid_unknown_fields=True):
 
     cpu: str | int | float
     id: Any = None
-    """Any value by which the asker finds the answer."""
+    """Any value that identifies the question in the answer."""
     memory: str | int | float = "0"
     containers: Annotated[int, msgspec.Meta(ge=1, le=MOST_CONTAINERS)] = 1
     exclusive: bool = False
     count: Annotated[int, msgspec.Meta(ge=1)] = 1
     devices: dict[str, str | int] = {}
     node: str = ""
-    """Empty asks all nodes."""
+    """Empty for all nodes."""
 
     def fit_request(self) -> FitRequest:
         """Raises BadFitRequest."""
@@ -76,7 +76,7 @@ _read_line: Final = msgspec.json.Decoder(RequestLine).decode
 
 
 def parse_line(line: bytes | str) -> RequestLine:
-    """Raises BadFitRequest for what is not a question."""
+    """Parse a question. Raises BadFitRequest."""
     try:
         return _read_line(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
@@ -84,7 +84,7 @@ def parse_line(line: bytes | str) -> RequestLine:
 
 
 def line_id(line: bytes | str) -> Any:
-    """The id of a line that may not be a question; None if there is none."""
+    """Return the id of a line that may not be a question, or None."""
     try:
         found = msgspec.json.decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -95,7 +95,7 @@ def line_id(line: bytes | str) -> Any:
 def fit_request(
     cpu: str, memory: str, devices: Iterable[str], *, exclusive: bool, containers: int = 1, count: int = 1
 ) -> FitRequest:
-    """Quantities as in a manifest, devices as `name=quantity`. Raises BadFitRequest."""
+    """Parse quantities as in a manifest, and devices as `name=quantity`. Raises BadFitRequest."""
     if not 1 <= containers <= MOST_CONTAINERS or count < 1:
         raise BadFitRequest(f"a pod has 1 to {MOST_CONTAINERS} containers here, and there is at least one pod")
     request = FitRequest(_amount("cpu", cpu), _amount("memory", memory), exclusive, {}, containers, count)
@@ -110,7 +110,7 @@ def fit_request(
 
 
 def pod_of(request: FitRequest) -> PodRequest:
-    """An exclusive pod is Guaranteed, so that the memory manager pins its memory too (rules: exclusive-cpus)."""
+    """Return its pod. An exclusive one is Guaranteed, so its memory is pinned, too (rules: exclusive-cpus)."""
     amounts = {"cpu": request.cpu_millicores, "memory": request.memory_bytes, **request.devices}
     pinned = {name: size for name, size in amounts.items() if name.startswith(MEMORY_TYPES)}
     container = Request(
@@ -138,14 +138,14 @@ _OF_DAEMONS: Final = (
 )
 """Taints that the pods of every DaemonSet tolerate (rules: scheduler-fit)."""
 _OF_NETWORK: Final = ("network-unavailable", "NoSchedule")
-"""And those on the network of the host."""
+"""Taints that its pods on the host's network also tolerate."""
 _SYSTEM_CLASSES: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 """Priorities by class of critical pods; other classes end below these."""
 _TEMPLATES: Final = ("jobTemplate", "template")
 
 
 def request_of_manifest(manifest: Any, count: int | None, *, insists: bool = False) -> tuple[FitRequest, PodRequest]:
-    """The pod of a manifest, or of the template in it. `count` is, where None, what a workload wants of them. With
+    """Read the pod of a manifest, or of its template. A `count` of None means the workload's replicas. With
     `insists` it has to get CPUs of its own.
 
     Raises BadFitRequest.
@@ -173,15 +173,15 @@ def request_of_manifest(manifest: Any, count: int | None, *, insists: bool = Fal
 
 
 def fit_request_of(requests: Mapping[str, int], pod: PodRequest, count: int = 1) -> FitRequest:
-    """Ask for `count` such pods as if each had one container."""
+    """Return a request for `count` such pods as if each had one container."""
     rest = {name: amount for name, amount in requests.items() if name not in {"cpu", "memory"}}
     return FitRequest(requests.get("cpu", 0), requests.get("memory", 0), pod.exclusive_cpus > 0, rest, 1, count)
 
 
 def _check_amounts(pod: Pod) -> None:
-    """Refuse what the API server refuses: amounts below 0, which would make a sum less, and what no kubelet gives.
+    """Refuse amounts that the API server refuses: below 0, which would reduce a sum, or that no kubelet gives.
 
-    A LimitRange can add a limit that the manifest lacks, except of what cannot be overcommitted.
+    A LimitRange can add a missing limit, except of a resource that cannot be overcommitted.
     """
     _check_resources(pod.spec.resources or Resources())
     _refuse_below_0(nanos(pod.spec.overhead))
@@ -192,7 +192,7 @@ def _check_amounts(pod: Pod) -> None:
 
 
 def _check_resources(given: Resources) -> AbstractSet[str]:
-    """Return the names of those that it has."""
+    """Check the resources of a container, and return their names."""
     requests, limits = nanos(given.requests), nanos(given.limits)
     for amounts in (requests, limits):
         _refuse_below_0(amounts)
@@ -212,7 +212,7 @@ def _refuse_below_0(amounts: Mapping[str, int]) -> None:
 
 
 def _check_whole(name: str, request: int | None, limit: int | None) -> None:
-    """Check a resource of which nobody gets a part or more than there is: a device, or huge pages."""
+    """Check a resource that is whole and cannot be overcommitted: a device, or huge pages."""
     if limit is None:
         raise BadFitRequest(f"{name[:80]}: limit must be set for non overcommit resources")
     if request is not None and request != limit:
@@ -231,9 +231,9 @@ class _Given(NamedTuple):
     count: Any
     """Number of wanted pods."""
     made: dict[str, Claim]
-    """Claims that are made with each pod, by volume."""
+    """Claims that are created with each pod, by volume."""
     of_a_set: list[str]
-    """Volumes of a StatefulSet, whose claims may be there already."""
+    """Volumes of a StatefulSet, whose claims may exist already."""
 
 
 def _pod_in(manifest: Any) -> tuple[Pod, _Given]:
@@ -260,7 +260,7 @@ def _pod_in(manifest: Any) -> tuple[Pod, _Given]:
 
 
 def _at_once(spec: dict[str, Any], count: Any) -> Any:
-    """Return how many pods a Job runs at the same time: no more than it wants to complete."""
+    """Return how many pods a Job runs at the same time: at most its completions."""
     at_once, completions = spec.get("parallelism", count), spec.get("completions")
     return min(at_once, completions) if isinstance(at_once, int) and isinstance(completions, int) else at_once
 
@@ -307,7 +307,7 @@ def _request(pod: Pod, requests: dict[str, int]) -> PodRequest:
 
 
 def _priority(spec: PodSpec) -> int | None:
-    """Return what the API server gives it; None for a class that it alone knows."""
+    """Return the pod's priority as the API server sets it; None if only the API server knows the class."""
     if spec.priority is None and spec.priority_class_name:
         return _SYSTEM_CLASSES.get(spec.priority_class_name)
     return spec.priority or 0

@@ -39,7 +39,7 @@ from streams.rules.scheduling.storage import ZONES
 from streams.rules.scheduling.volume_needs import NO_EVIDENCE, Need, Storage, needs_of
 
 MOST_PAIRS: Final = 1_500_000
-"""Kinds of pods times nodes that are judged: about two seconds. Pods of further kinds are not known to fit."""
+"""Most kinds of pods times nodes that are judged, in about two seconds. Further kinds are not known to fit."""
 TOO_MANY: Final = "the result for this pod: too many kinds of pods wait, and it was not judged"
 _Words: TypeAlias = tuple[str, ...]
 _NOTHING: Final[tuple[_Words, _Words]] = ((), ())
@@ -57,7 +57,7 @@ class Waiting(NamedTuple):
     constraints: str = ""
     """Constraints as JSON."""
     scheduler_reasons: Mapping[str, int] = {}
-    """Reasons of the scheduler itself, with their counts."""
+    """The scheduler's own reasons, with their counts."""
     scheduler_reasons_at: datetime | None = None
 
 
@@ -70,20 +70,20 @@ def waiting_pod(
 
 class Outcome(NamedTuple):
     fits: bool | None
-    """None if that is not known."""
+    """None if it is unknown."""
     reasons: _Words = ()
-    """The scheduler's, in its words."""
+    """The scheduler's reasons, in its words."""
     unknowns: _Words = ()
     taints: _Words = ()
     """Taints that it does not tolerate, as key=value:effect."""
     numa_verdict: str = "unknown"
-    """The kubelet's: admitted, not_exclusive, not_pinned, unknown or the reason of its refusal."""
+    """The kubelet's verdict: admitted, not_exclusive, not_pinned, unknown or the reason of its refusal."""
 
 
 class Kind(NamedTuple):
     pods: Sequence[Waiting]
     outcomes: Mapping[Outcome, Sequence[int]]
-    """The places of the nodes of each."""
+    """The positions of each verdict's nodes."""
 
 
 def request_of(
@@ -121,7 +121,7 @@ def judged(
     namespaces: Mapping[str, Mapping[str, str]] = {},
     devices: Devices = NO_DEVICES,
 ) -> Iterator[Kind]:
-    """All kinds of pods, each with what comes of it on the nodes; `nodes` have the pods there."""
+    """Yield all kinds of pods with their verdicts on the nodes; `nodes` have their pods."""
     judge = _Judge(nodes, scheduler_minor, storage, namespaces, devices)
     kinds = defaultdict[Hashable, list[Waiting]](list)
     for pod in sorted(waiting):
@@ -133,7 +133,7 @@ def judged(
 
 
 class _Judge:
-    """The nodes, and in which classes they fall for the rules."""
+    """The nodes, grouped into classes that the rules treat alike."""
 
     def __init__(
         self,
@@ -151,7 +151,7 @@ class _Judge:
         self._restored: dict[str, Constraints] = {}
 
     def kind(self, pod: Waiting) -> Hashable:
-        """The same for pods that every rule treats alike."""
+        """Judge pods that every rule treats alike."""
         constraints = self._constraints(pod)
         itself = Neighbour(pod.namespace, pod.labels, constraints)
         owns = bool(constraints.claimed or constraints.devices)
@@ -255,7 +255,7 @@ class _Judge:
     def _verdicts(self, pod: PodRequest) -> Iterator[str]:
         known: dict[Hashable, str] = {}
         for node in self._nodes:
-            # memory and devices are not asked for
+            # memory and devices are not requested
             machine = node.machine and (node.machine.topology, node.machine.free, node.machine.reserved)
             key = pod.exclusive_cpus and (machine, node.free_cpus, node.settings)
             if key not in known:
@@ -327,7 +327,7 @@ class PodsThere:
         return found
 
     def kind(self, pod: Neighbour) -> Hashable:
-        """The same for pods on which others bear in the same way."""
+        """Judge pods that other pods affect in the same way."""
         labels = pod.namespace, frozenset(pod.labels.items())
         if is_choosy(pod.constraints):
             return labels
@@ -341,7 +341,7 @@ class PodsThere:
         return self._kinds[labels]
 
     def around(self, pod: PodRequest) -> tuple[Neighbour, Neighbourhood | None, Sequence[Place]]:
-        """The pod with the names of namespaces, and what the pods there have to do with it; None for nothing."""
+        """Return the pod with the names of namespaces, and the effect of other pods; None without any effect."""
         known, choosy = pod.itself.namespace in self._namespaces, is_choosy(pod.itself.constraints)
         itself = named(pod.itself, self._namespaces, complete=known and self._there <= self._namespaces.keys())
         if not choosy and not self.kind(pod.itself):
@@ -355,7 +355,7 @@ class PodsThere:
         return itself, Neighbourhood(itself, places), places
 
     def _places(self, *, known: bool, every: bool) -> list[Place]:
-        """Places with all pods, or only with pods that choose their neighbours."""
+        """Return places with all pods, or only with pods that have rules about their neighbours."""
         asks = known, every
         if asks not in self._named:
             places = [
@@ -371,7 +371,7 @@ class PodsThere:
 
     @cached_property
     def _terms(self) -> Mapping[bool, Sequence[NeighbourTerm]]:
-        """Each distinct anti-affinity of existing pods, by whether the other pod's namespace is known."""
+        """Return the distinct anti-affinities of existing pods, by whether the other pod's namespace is known."""
         return {known: self._distinct(known=known) for known in (False, True)}
 
     def _distinct(self, *, known: bool) -> list[NeighbourTerm]:
@@ -381,5 +381,5 @@ class PodsThere:
 
 
 def is_choosy(constraints: Constraints) -> bool:
-    """Tell whether a pod chooses its neighbours, so that pods without constraints can be affected."""
+    """Tell whether a pod has rules about its neighbours, which can affect pods without constraints."""
     return bool(constraints.affinity or constraints.anti_affinity or constraints.spread)

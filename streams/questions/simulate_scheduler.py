@@ -1,4 +1,4 @@
-"""Simulates which nodes a scheduler of some version would have seen, arrival by arrival (rules: node-tree)."""
+"""Simulates which nodes a scheduler of a given version would have seen, arrival by arrival (rules: node-tree)."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,7 +23,7 @@ OLDEST_MINOR: Final = 17
 
 
 class BadOperations(WrongUsage):
-    """Operations that cannot be replayed. The message has the index of the first one, and what is allowed."""
+    """Operations that cannot be replayed. The message names the first one by its index, and what is allowed."""
 
 
 class Arrival(NamedTuple):
@@ -57,7 +57,7 @@ class Simulated(NamedTuple):
     zone_index: int | None
     """The zone whose turn is next, counted from 0; the number of zones means the first. None without cursors."""
     last_index: dict[str, int]
-    """The number of nodes that this round has given, by zone; empty without cursors."""
+    """The number of nodes taken in this round, by zone; empty without cursors."""
 
 
 class _Op(msgspec.Struct, frozen=True, gc=False):
@@ -97,9 +97,9 @@ def _operation(index: int, item: msgspec.Raw) -> Operation:
 
 
 def operations_of(records: Iterable[NodeRecord]) -> dict[str, list[Operation]]:
-    """Arrivals, removals and zone changes of each cluster in the order of their times, a snapshot after each burst.
+    """Collect each cluster's arrivals, removals and zone changes in the order of time, a snapshot after each burst.
 
-    A node that is seen for the first time arrived when it was created, as for a scheduler that ran all that time.
+    A node that is seen for the first time arrived when it was created, as if the scheduler ran all that time.
     Heartbeats change nothing. A scheduler takes a snapshot after every burst as long as it has pods to place.
     """
     zones: dict[tuple[str, str], str] = {}
@@ -192,7 +192,7 @@ def _missing(there: Sequence[str], names: Sequence[str]) -> list[str]:
 
 
 def names_line(result: Simulated) -> str:
-    """The names of a snapshot as one JSON list: what `--ops` prints."""
+    """Return the names of a snapshot as one JSON list, which `--ops` prints."""
     return plain_json(msgspec.json.encode(result.names))
 
 

@@ -46,7 +46,7 @@ def test_each_vulnerability_is_a_line_with_its_names_and_the_version_that_mends_
         (report(skip_reason="not found"), IS_KNOWN, timedelta(0), "jinja2 could not be looked up"),
     ],
 )
-def test_what_cannot_be_judged_is_not_called_clean(found: Any, known: Any, age: timedelta, why: str) -> None:
+def test_unjudged_input_is_not_called_clean(found: Any, known: Any, age: timedelta, why: str) -> None:
     verdict = judged(found, known, NOW - age, NOW)
     assert verdict.status == NOT_AUDITED
     assert verdict.lines[0].startswith("audit: NOT AUDITED: ")

@@ -30,7 +30,7 @@ from ingest.model.records import (
 )
 from ingest.model.samples import pack
 from ingest.model.topics import MAX_MESSAGE_BYTES, decode_record, encode_record, key_of, kind_of, topics
-from ingest.normalize.dead_letters import Buried
+from ingest.normalize.dead_letters import Letter
 from ingest.normalize.decoded import decode
 from ingest.normalize.normalize import normalize
 from ingest.normalize.redact import Received, redact
@@ -160,9 +160,9 @@ def test_every_message_is_a_record_on_its_own_log_and_what_is_none_is_a_dead_let
         assert len(sent.value) <= MAX_MESSAGE_BYTES
         counted[headers["kind"].decode()] += sent.topic != TOPICS.dead_letters.name
         if sent.topic == TOPICS.dead_letters.name:
-            buried = Buried.read(sent.headers, sent.value)
-            assert buried.error_type
-            assert sent.key == key_of(buried.cluster, "")
+            letter = Letter.read(sent.headers, sent.value)
+            assert letter.error_type
+            assert sent.key == key_of(letter.cluster, "")
             continue
         record = decode_record(sent.value)
         assert kind_of(record) == headers["kind"].decode()

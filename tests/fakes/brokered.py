@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import NamedTuple, cast
 
-from ingest.kafka.publish import SENT, Publisher, Sent
+from ingest.kafka.publish import SENT, Publisher, PublisherNumber
 from ingest.model.topics import Topics, topics
 from streams.fold.reducer import AnyReducer
 from streams.kafka.changelog import Changelog
@@ -86,7 +86,7 @@ class Connection:
     ) -> asyncio.Future[None]:
         if partition is None:
             self._numbers[topic, key] += 1
-            headers = [*headers, (SENT, Sent(self._name, self._numbers[topic, key]).header())]
+            headers = [*headers, (SENT, PublisherNumber(self._name, self._numbers[topic, key]).header())]
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._sent[topic].append((Stored(key, value, headers), done))
         if self._chance.random() < 0.3:

@@ -17,7 +17,7 @@ class Sent(NamedTuple):
 class Recorded:
     def __init__(self) -> None:
         self.sent: list[Sent] = []
-        self.buried: Counter[str] = Counter()
+        self.dead_letters: Counter[str] = Counter()
 
     async def send(
         self,

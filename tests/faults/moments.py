@@ -11,7 +11,7 @@ from components.processes import Process, is_paused
 from faults.dying import WENT_ON
 from faults.fire import Attacked
 from faults.offsets import ends, publishers_since, reached
-from streams.kafka.membership import Expelled
+from streams.kafka.membership import MembershipLost
 from waiting import eventually
 
 
@@ -47,7 +47,7 @@ def pause(on: Attacked, of_worker: str, of_lander: str, folder: Path, then: Call
                 eventually(f"{each.name}: it goes on", lambda each=each: WENT_ON in each.log.read_text())  # type: ignore[misc]
             worker, _ = paused
             eventually(f"{worker.name}: it ends", lambda: not worker.runs)
-            assert Expelled.__name__ in worker.log.read_text()
+            assert MembershipLost.__name__ in worker.log.read_text()
             assert len(asyncio.run(publishers_since(on.pipeline, before))) == 1
             then()
     finally:

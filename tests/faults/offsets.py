@@ -8,7 +8,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 
 from components.pipeline import PARTITIONS, Pipeline
-from ingest.kafka.publish import SENT, Sent
+from ingest.kafka.publish import SENT, PublisherNumber
 
 
 async def committed(pipeline: Pipeline, part: str) -> dict[Any, int]:
@@ -40,7 +40,7 @@ async def publishers_since(pipeline: Pipeline, offsets: Mapping[TopicPartition, 
         due = await consumer.end_offsets(list(offsets))
         while any([await consumer.position(partition) < end for partition, end in due.items()]):
             for messages in (await consumer.getmany(timeout_ms=100)).values():
-                found |= {Sent.parse(dict(message.headers)[SENT]).publisher for message in messages}
+                found |= {PublisherNumber.parse(dict(message.headers)[SENT]).publisher for message in messages}
     return found
 
 

@@ -70,7 +70,7 @@ def test_the_checker_finds_each_kind_of_fault(
     assert wrong(rows, asked) == found
 
 
-def test_changes_that_nobody_requested_are_reported() -> None:
+def test_unrequested_changes_are_reported() -> None:
     stranger = row(1, 0)._replace(thing=Thing("pods", "another"))
     assert wrong([*WHOLE, stranger]) == ["never happened"]
 
@@ -83,7 +83,7 @@ def test_a_hole_counts_unless_it_is_within_a_reported_gap() -> None:
     assert wrong([], gap=Span(5, 40)) == []
 
 
-def test_what_was_found_after_a_gap_is_not_late() -> None:
+def test_an_eviction_found_after_a_gap_is_not_late() -> None:
     late = row(11.5 + SEEN_WITHIN_SECONDS, 0)
     assert wrong([late], [MADE], gap=Span(10.9, late.ts)) == []
 

@@ -352,7 +352,7 @@ UNREAD: dict[str, tuple[str, str]] = {
         "Events in their exporter's own layout; export them whole",
     ),
     "base64.txt": ("QUJD" * 19 + "\n" + "QUJD" * 19 + "\n" + "QUJD" * 19 + "\n", "text in base64"),
-    "insights.csv": ('@timestamp,@message\n2024,"{""kind"": 1}"\n', "a table with commas"),
+    "insights.csv": ('@timestamp,@message\n2024,"{""kind"": 1}"\n', "a CSV file whose cells are JSON"),
     "python.json": (
         '{"api_version": "v1", "kind": "Pod", "metadata": {"name": "a"}}',
         "objects with the field names of Kubernetes' Python",
@@ -364,7 +364,7 @@ UNREAD: dict[str, tuple[str, str]] = {
         "a container runtime's log",
     ),
     "drain.txt": ("$ kubectl drain n1\nnode/n1 cordoned\nevicting pod shop/web-0\n", "the output of kubectl drain"),
-    "pods.csv": ("NAME,READY,STATUS,RESTARTS,AGE\nweb-0,0/1,Evicted,0,1h\n", "a table of kubectl with commas"),
+    "pods.csv": ("NAME,READY,STATUS,RESTARTS,AGE\nweb-0,0/1,Evicted,0,1h\n", "a table of kubectl as CSV"),
     "names.txt": ("pod/web-0\npod/web-1\n", "names of objects without the objects"),
     "crictl.txt": ("$ crictl ps -a\nCONTAINER           IMAGE               CREATED\n", "a table of crictl"),
     "free.txt": ("$ free -m\n       total        used        free\n", "the output of free or df"),

@@ -61,7 +61,7 @@ def test_no_credential_in_a_message_of_a_report_leaks_in_either_mode() -> None:
     assert leaks == []
 
 
-def test_what_is_lost_by_a_strict_mode_is_said_to_be_withheld() -> None:
+def test_texts_lost_to_strict_mode_are_reported_as_withheld() -> None:
     """Nothing is left out in silence."""
     for reason, text in said():
         passing = STRICT.message(reason, text)

@@ -245,7 +245,7 @@ ROWS: Final = (
             *(pod(f"a-{nth}", "a", CAME, 5, requests={"cpu": "900m"}, creationTimestamp=at(4)) for nth in range(4)),
         ],
         answers={"node_imbalance": '"node": "a", "resource": "cpu"'},
-        never=["the loss of another node"],
+        never=["another node was lost"],
         cluster="grown",
     ),
     Row(

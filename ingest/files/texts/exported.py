@@ -1,6 +1,6 @@
-"""Reads Events of Azure's Container insights, as Log Analytics exports its table KubeEvents: text with commas.
+"""Reads Events of Azure's Container insights from the CSV that Log Analytics exports of its table KubeEvents.
 
-`Computer` is the node only of what a kubelet says: else it can be the machine that the Events were read on.
+`Computer` is the node only in a kubelet's Events; in others it can be the machine that read them.
 """
 
 import re
@@ -18,7 +18,7 @@ _NEEDED: Final = frozenset({"ObjectKind", "KubeEventType", "Reason"})
 _KINDS: Final = frozenset({"Node", "Pod"})
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9.-]{0,252}")
 _PORTAL: Final = "%m/%d/%Y, %I:%M:%S.%f %p"
-"""Times of the portal's export, which are in UTC by their heads. The API's are in ISO's form."""
+"""Time format of the portal's export, in UTC according to its headings. The API uses ISO 8601."""
 
 
 def exported(lines: Sequence[str], printed: Printed) -> Iterator[dict[str, Any]]:

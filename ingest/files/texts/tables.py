@@ -1,8 +1,8 @@
 """Reads objects from tables of `kubectl get` (nodes, pods and Events), if their cells leave no doubt.
 
-Without a column NAMESPACE, the namespace comes from the command above the table, or is empty. A cell is what is below
-its head, or between two spaces where a paste has lost that; a line with other cells is left out. Rows without a head,
-as `grep` leaves them, are read if their form shows what they are.
+Without a column NAMESPACE, the namespace comes from the command above the table, or is empty. A cell is the text
+below its heading, or between double spaces if a paste lost the alignment; other lines are skipped. Rows without
+headings, for example after `grep`, are read if their form identifies them.
 """
 
 import re
@@ -36,7 +36,7 @@ IS_TABLE: Final = re.compile(
     re.MULTILINE,
 )
 LACKING: Final = "Pod in a table, which lacks its requests"
-"""The kind of a row of which nothing is used."""
+"""The kind of a row that is recognised, but not used."""
 _KILLED: Final = "OOMKilled"
 _READY: Final = re.compile(r"\d{1,4}/\d{1,4}")
 _DIGITS: Final = 9
@@ -77,7 +77,7 @@ _OBJECT_NAME: Final = re.compile(
     r"(?:(?P<kind>[A-Za-z][A-Za-z.0-9]{0,62})/)?(?P<name>[a-z0-9](?:[a-z0-9.:-]{0,251}[a-z0-9])?)"
 )
 _MASKED: Final = re.compile(r"(?P<kind>node|pod)/(?=\S*(?:\.{3}|[*<\u2026]))\S+")
-"""A name that its owner made unknown, or that was cut."""
+"""A name that was masked or cut."""
 _SOURCE: Final = re.compile(r"\{(?P<component>[^\s}]{1,252})(?: (?P<host>[^\s}]{1,252}))? *\}")
 """The form before 1.7."""
 _OF_EVENT: Final = re.compile(r"\.[0-9a-f]{14,16}")

@@ -83,7 +83,7 @@ def _preemption_lines(found: PreemptionAnswer | None) -> Iterator[str]:
         return
     if found.victims:
         more = len(found.nodes) - 1
-        others = f" or one of {counted(more, 'other node')} alike" if more else ""
+        others = f" or one of {counted(more, 'equally good node')}" if more else ""
         names = [_victim(each) for each in found.victims[:_VICTIMS]]
         names += [f"{len(found.victims) - _VICTIMS} more"] * (len(found.victims) > _VICTIMS)
         pods = counted(len(found.victims), "pod")
@@ -93,7 +93,7 @@ def _preemption_lines(found: PreemptionAnswer | None) -> Iterator[str]:
     else:
         yield "Whether preemption would make room for it is unknown."
     if found.unknown:
-        yield f"Unknown of preemption: {plain('; '.join(found.unknown))}."
+        yield f"Unknown about preemption: {plain('; '.join(found.unknown))}."
 
 
 def _moves_lines(found: MovesAnswer | None) -> Iterator[str]:

@@ -8,7 +8,7 @@ from leadsman.web.reading.nodes import NodeLine
 from streams.fold.findings import BROKEN_GC
 
 OFTEN: Final = 3
-"""Times under pressure in a range from which a node swings."""
+"""A node's pressure oscillates if it began at least this often in a range."""
 _FAR: Final = 9.0
 """Room of a node without statistics, as a part of the capacity: it comes after every other."""
 
@@ -74,11 +74,11 @@ def _badges(node: NodeLine) -> Iterator[Badge]:
     if evicted := node.evicted.pressure + node.evicted.unknown:
         yield Badge(Severity.CRITICAL if node.evicted.pressure else Severity.WARNING, f"{evicted} evicted")
     if node.image_gc_goes_on and node.image_gc in BROKEN_GC:
-        yield Badge(Severity.CRITICAL, "image GC")
+        yield Badge(Severity.CRITICAL, "image GC fails")
     if rejected := node.evicted.admission:
         yield Badge(Severity.WARNING, f"{rejected} rejected")
     if node.pressure or node.times_under_pressure >= OFTEN:
-        yield Badge(Severity.WARNING, ", ".join(node.pressure) or "swings")
+        yield Badge(Severity.WARNING, ", ".join(node.pressure) or "pressure oscillates")
     if overcommitted := node.overcommitted:
         yield Badge(Severity.WARNING, f"{overcommitted[0]} overcommitted")
     if node.uneven:

@@ -149,7 +149,7 @@ def _image_gc(view: Overview) -> Iterator[Item]:
                     heads.setdefault(head, []).append(node.name)
             for head, nodes in heads.items():
                 rows = [latest[name] for name in nodes]
-                of_whom = f"of {nodes[0]}" if len(nodes) > 1 else ""
+                of_whom = f"on {nodes[0]}" if len(nodes) > 1 else ""
                 of_when = "" if goes_on else "as last reported"
                 begins = capital(", ".join(filter(None, (of_whom, of_when))))
                 text = ": ".join(filter(None, (begins, rows[0]["explanation"])))

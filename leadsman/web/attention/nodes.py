@@ -102,7 +102,7 @@ def problems(view: Overview) -> Iterator[Item]:
         words = sentence(plain(rows[-1]["said"])) if rows[-1]["said"] else ""
         text = f"The last: {words}" if words and len(rows) > 1 else words
         step = Step(f"See kubectl describe node {node}, and what sets this condition")
-        title = f"Condition {name}{of_nodes} shows trouble"
+        title = f"Condition {name}{of_nodes} reports a problem"
         yield _of(kinds.CONDITION._replace(of_each=name), rows, title, text, step)
 
 
@@ -127,7 +127,7 @@ def _being_removed(view: Overview, rows: Sequence[RowDict], of_nodes: str) -> It
         at = min(marked)
         before = duration((view.scope.judged_at - at).total_seconds())
         which = "The taint" if len(set(marked)) == 1 else "The oldest taint"
-        return item._replace(text=f"{text} {which} is of {timestamp(at)} UTC, {before} before.", since=at)
+        return item._replace(text=f"{text} {which} dates from {timestamp(at)} UTC, {before} before.", since=at)
     return item.begun(first(view.begun, "cordoned", ("",), item.nodes))
 
 

@@ -59,9 +59,7 @@ def evicted(view: Overview) -> Iterator[Item]:
     if rows := [row for row in view.evicted if row["cause"] == "limit"]:
         pods = sum(row["pods"] for row in rows)
         title = f"{pods_evicted(pods)} {for_own_limits(pods)}"
-        text = (
-            "They used more local storage than they may." if pods > 1 else "It used more local storage than it may."
-        )
+        text = f"{'They' if pods > 1 else 'It'} used more local storage than allowed."
         step = Step(f"Raise the limit of {named_owner(rows)}, or find what fills it")
         yield _ended(kinds.EVICTED_FOR_LIMIT, title, rows, "pods", "limit", text=text, step=step)
     if rows := [row for row in view.evicted if row["cause"] == UNKNOWN_CAUSE]:
@@ -119,7 +117,7 @@ def _refusal(reason: str, refusals: Sequence[RowDict], numa: str, denied: RowDic
     if denied:
         parts.append(_contradiction(denied))
     if last and last["message"]:
-        parts.append(f"The kubelet's words: {sentence(plain(last['message'], MOST_TEXT))}")
+        parts.append(f"The kubelet reported: {sentence(plain(last['message'], MOST_TEXT))}")
     return " ".join(parts)
 
 
@@ -140,7 +138,7 @@ def _contradiction(denied: RowDict) -> str:
     if _exceeds_known_capacity(denied):
         return f"The Node object offers {plain(amount(allocatable, resource))}."
     free_of = of(free, allocatable, resource)
-    return f"By the API {plain(free_of)} are free: the kubelet still counts what is gone."
+    return f"The API shows {plain(free_of)} free: the kubelet still counts pods that are gone."
 
 
 def _exceeds_known_capacity(denied: RowDict) -> bool:
@@ -292,7 +290,7 @@ def resizes(view: Overview) -> Iterator[Item]:
     ):
         if rows := [row for row in view.resizes if row["state"] == state]:
             message = plain(rows[0]["message"], MOST_TEXT)
-            words = f" The kubelet's words: {sentence(message)}" if message else ""
+            words = f" The kubelet reported: {sentence(message)}" if message else ""
             text = f"{why}: {_names(rows)}.{words}"
             yield _of_pods(kind, f"{counted(len(rows), 'resize')} {state}", text, rows)
 

@@ -44,7 +44,7 @@ def uncertain(view: Overview) -> Iterator[tuple[str, tuple[str, ...]]]:
             left_out = counted(row["left_out"], "entry", "entries")
             since = f"{row['resource']}, since {timestamp(row['first_at'])} UTC"
             last = f"The last: {plainly(row['last_error'])}"
-            yield f"Verdicts are partial: {left_out} did not fit into a log's state ({since}). {last}", ()
+            yield f"Verdicts are partial: {left_out} did not fit into the state of a log ({since}). {last}", ()
 
 
 def _undated(without_year: int, without_zone: int) -> Iterator[tuple[str, tuple[str, ...]]]:

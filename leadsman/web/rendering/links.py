@@ -17,11 +17,11 @@ ASK: Final = "/ask"
 EVENTS: Final = "/events"
 RUNBOOKS: Final = "/runbooks/"
 GIVEN: Final = "p."
-"""Before the name of a question's parameter, in an address."""
+"""Prefix of a question's parameters in an address."""
 NUMA: Final = "/numa"
 FIND: Final = "/find"
 NOWHERE: Final = "/none"
-"""Address for a page that explains why there is no other."""
+"""Address of a page that does not exist, whose text explains why."""
 OF_CLUSTER: Final = frozenset({"scheduler", "unknown"})
 WITHIN_PART: Final = frozenset({"margins", "order", "numa", "fit"})
 """Sections of a node's part of a report."""
@@ -46,7 +46,7 @@ ANSWERED: Final = {
 }
 """The section of a report that answers a saved question, for a reader without the database."""
 OF_NODE: Final = {"nodes": "margins"}
-"""Sections of a cluster's page that a node's page has not, or has by another name."""
+"""Sections of a cluster's page that a node's page names differently."""
 
 
 class Links:
@@ -90,7 +90,7 @@ class Links:
         return _address(NODE, {**kept, "since": address_time(since), "until": address_time(until)})
 
     def match(self, match: Match) -> str:
-        """The page of a node or a pod: of a pod, its node's order of eviction, the pods that wait, or the story."""
+        """Return the page of a node, or for a pod its node's eviction order, pending pods or the story."""
         if not match.node:
             return f"{self.home()}#{'timeline' if match.gone else 'scheduler'}"
         return self.node(match.node) + ("#order" if match.kind == "pod" else "")
@@ -118,7 +118,7 @@ class Links:
         return _address(path, {**_only(self._scope, "last", "live"), "cluster": name})
 
     def csv(self, table: str) -> str:
-        """A table of this page, with what narrows it, as a file; empty if no server makes one."""
+        """Return the address of a table of this page as CSV, with its filters; empty without a server."""
         return self.here({"csv": table}) if self.site and self.path in {HOME, NODE, NUMA} else ""
 
     def range(self, last: str) -> str:
@@ -151,7 +151,7 @@ class Links:
         )
 
     def kinds(self) -> list[tuple[str, tuple[str, str]]]:
-        """This page with only one kind of finding in its story: each kind with its name and address."""
+        """Return each kind of finding with its name and the address of this page with only that kind."""
         return [
             (kind, (name, self.here({"kind": kind}) + "#timeline")) for kind, name in {"": "All", **KINDS}.items()
         ]
@@ -160,7 +160,7 @@ class Links:
         return _address(RUNBOOKS, self._scope)
 
     def runbook(self, name: str, node: str = "") -> str:
-        """The page about an alert; empty if there is none."""
+        """Return the address of an alert's runbook; empty if it has none."""
         return (
             _address(RUNBOOKS + name, {**self._scope, **({"node": node} if node else {})})
             if name in runbooks()
@@ -195,7 +195,7 @@ class Links:
         return _address(ASK, {**self._scope, **what, **bound, **form})
 
     def answer(self, query: str, nodes: Sequence[str]) -> str:  # noqa: ARG002 - the site asks
-        """The section that answers a saved question; empty if a server can be asked."""
+        """Return the section that answers a saved question; empty if a server can be asked."""
         return ""
 
     def section(self, anchor: str) -> str:
@@ -232,7 +232,7 @@ class ReportLinks(Links):
         self._keys = {name: f"node-{place}" for place, name in enumerate(nodes, start=1)}
 
     def key(self, name: str) -> str:
-        """The place of a node in the file."""
+        """Return the anchor of a node in the file."""
         return self._keys[name]
 
     def node(self, name: str) -> str:
@@ -246,7 +246,7 @@ class ReportLinks(Links):
         return self._at(shown, anchor) if shown else "#numa" if anchor == "numa" else "#nodes"
 
     def _at(self, node: str, anchor: str) -> str:
-        """Its part of the file has these sections, with its key before their names."""
+        """Return the address of a section in a node's part of the file."""
         return f"#{self._keys[node]}-{anchor}" if anchor in WITHIN_PART else self.node(node)
 
     def runbook(self, name: str, node: str = "") -> str:  # noqa: ARG002 - the file has each runbook once

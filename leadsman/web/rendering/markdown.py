@@ -68,13 +68,13 @@ class _Rendered(RendererHTML):
 
 
 def runbook_html(runbook: Runbook, links: Links, deeper: int = 0) -> Markup:
-    """Its text; the headings are `deeper` levels below their own."""
+    """Render its text, with headings `deeper` levels below their own."""
     env = {"links": links, "deeper": deeper, "name": runbook.name}
     return Markup(_parser().render(runbook.text, env))  # noqa: S704 - HTML in the text is escaped by the parser
 
 
 def step_html(step: Step, links: Links, nodes: Sequence[str] = ()) -> Markup:
-    """Format the next step: a link to its question, about a single node if it is. A text may contain commands."""
+    """Format the next step as a link to its question, for its single node, if any. A text may contain commands."""
     node = nodes[0] if len(nodes) == 1 else ""
 
     def link(command: str, words: str) -> Markup | None:

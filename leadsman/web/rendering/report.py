@@ -1,4 +1,4 @@
-"""The report: one file about a cluster and a range."""
+"""Writes the report: one HTML file about a cluster and a range of time."""
 
 from datetime import datetime
 from typing import Final
@@ -38,7 +38,7 @@ HOW: Final = (
 def write_report(
     db: Database, requested: RequestedRange, written: datetime, detailed: int = DETAILED, steps: Steps = STEPS
 ) -> str:
-    """The file's text; a page with what to do where the database is empty. Raises BadScope, DatabaseError."""
+    """Return the file's text; for an empty database a page of instructions. Raises BadScope, DatabaseError."""
     db = db.noting_empty_tables()
     spans = read_spans(db)
     if not spans:

@@ -7,8 +7,8 @@
 -- column lease_age_seconds: Age of its Lease in seconds when that was last read while it was not Ready; null if it was not read
 -- column pressures: Conditions that held then or had ended within ten minutes before
 -- column evictions: Pods evicted for pressure in the 15 minutes before
--- column memory_full_percent: The most of a minute in which all work stood still for memory, in the ten minutes before; null if nothing was reported
--- column io_full_percent: The most of a minute in which all work stood still for I/O, in the ten minutes before; null if nothing was reported
+-- column memory_full_percent: The most of a minute in which all work stalled on memory, in the ten minutes before; null if nothing was reported
+-- column io_full_percent: The most of a minute in which all work stalled on I/O, in the ten minutes before; null if nothing was reported
 -- column before: Pressures, evictions and stalls before, in words; unknown without statistics in the ten minutes before, if no pressure was seen
 CREATE OR REPLACE VIEW not_ready AS
 WITH

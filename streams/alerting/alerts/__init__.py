@@ -1,1 +1,1 @@
-"""One file an alert, with the alert's name in snake case: `streams.alerting.rules_file` finds them."""
+"""Has one file for each alert, named in snake case: `streams.alerting.rules_file` finds them."""

@@ -18,7 +18,7 @@ class Settings(RuleSettings):
 
 
 def changes(settings: Settings, row: NodeEvent, now: Now) -> Iterator[Change]:
-    """Its Event adds what its count has grown by; the kubelet drops some, so there can be more."""
+    """Count each Event by the growth of its count. The kubelet drops Events, so this is a lower bound."""
     if row.reason == "ContainerGCFailed" and row.object_kind == "Node" and not now.is_old(row.ts, settings):
         grown = partial(Group.plus, member="", at=row.ts, times=row.occurrences)
         yield Gathers({}, grown, partial(_words, row), row.ts, settings.failures)

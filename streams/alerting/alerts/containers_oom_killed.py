@@ -17,13 +17,13 @@ class Settings(RuleSettings):
 
 
 def changes(settings: Settings, row: PodEnd, now: Now) -> Iterator[Change]:
-    """Each end of a container counts once, however often its row is updated."""
+    """Count each end of a container once, however often its row is updated."""
     if row.cause == "oom_kill" and not now.is_old(row.ts, settings):
         yield Gathers(_workload(row), partial(_plus, row), partial(_words, row), row.ts, settings.kills)
 
 
 def _plus(row: PodEnd, group: Group) -> Group | None:
-    """The alert counts no further than the kills that are kept apart."""
+    """Add a kill, up to MAX_MEMBERS."""
     kill = f"{row.uid} {row.attempt} {row.container}"
     return group.plus_new(kill, row.ts, f"{row.pod}/{row.container}") if group.count < MAX_MEMBERS else None
 

@@ -1,4 +1,4 @@
-"""EvictionTooLate: memory is used up before the kubelet checks again, at once or after swap (rules: psi-and-swap)."""
+"""EvictionTooLate: memory runs out before the kubelet checks again, at once or after swap (rules: psi-and-swap)."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -34,13 +34,13 @@ class MemoryLeft(NamedTuple):
 
 class State(msgspec.Struct, frozen=True):
     left: tuple[MemoryLeft, ...] = ()
-    """In the last two minutes, where the node swaps and each sample says so."""
+    """The last two minutes of a node that swaps; empty if a sample shows no swap in use."""
 
 
 def step(
     settings: Settings, state: State, rows: Sequence[EvictionSignal | NodeStall], now: Now
 ) -> tuple[State, Sequence[Change]]:
-    """Called for every sample of every node."""
+    """Judge one sample. It runs for every sample of every node."""
     row = next((each for each in rows if isinstance(each, EvictionSignal) and each.signal == MEMORY_AVAILABLE), None)
     if row is None:
         return state, ()
@@ -68,7 +68,7 @@ def _while_memory_falls(row: EvictionSignal, settings: Settings) -> Holds | None
         return None
     return Holds(
         {},
-        f"Node {name(row.node)}: memory is used up {_late(seconds_left, settings)}",
+        f"Node {name(row.node)}: memory runs out {_late(seconds_left, settings)}",
         f"{size(row.available)} of memory ({row.signal}) left, falling by {size(-slope)} a second. The hard "
         f"eviction threshold is {size(threshold)}. {_advice(-slope, settings)}",
     )
@@ -92,7 +92,7 @@ def _while_swap_fills(row: EvictionSignal, left: Sequence[MemoryLeft], settings:
     late = _late(min(row.available, threshold) / pace, settings)
     return Holds(
         {},
-        f"Node {name(row.node)}: swap is full in {in_words(swap / pace)}, then memory is used up {late}",
+        f"Node {name(row.node)}: swap is full in {in_words(swap / pace)}, then memory runs out {late}",
         f"{size(row.available)} of memory ({row.signal}) left, and the hard eviction threshold is "
         f"{size(threshold)}. Memory does not fall while swap absorbs the growth of {size(pace)} a second. Eviction "
         f"ignores swap: {size(swap)} of it left. {_advice(pace, settings)}",
@@ -101,7 +101,7 @@ def _while_swap_fills(row: EvictionSignal, left: Sequence[MemoryLeft], settings:
 
 def _late(seconds: float, settings: Settings) -> str:
     reaction = in_words(settings.reaction_seconds)
-    return f"{in_words(seconds)} after eviction is due, and the kubelet needs up to {reaction}"
+    return f"{in_words(seconds)} after eviction is due, but the kubelet needs up to {reaction}"
 
 
 def _advice(pace: float, settings: Settings) -> str:

@@ -29,7 +29,7 @@ _NOTHING: Final = State()
 def step(
     settings: RuleSettings, state: State, rows: Sequence[ImageGc | KubeletSetting | EvictionSignal], now: Now
 ) -> tuple[State, Sequence[Change]]:
-    """Called for every sample of every node: mostly image GC does not fail."""
+    """Judge new rows. It runs for every sample of every node, and mostly image GC does not fail."""
     changes: list[Change] = []
     high, used = state.high_percent, state.used_percent
     for row in rows:

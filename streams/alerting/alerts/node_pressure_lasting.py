@@ -28,7 +28,7 @@ def changes(settings: RuleSettings, row: PressureChange, now: Now) -> Iterator[C
             labels,
             f"Node {name(row.node)}: {row.condition} since {timestamp(row.ts)}",
             f"The node is short of {short} and does not recover by itself. {WHILE_UNDER_PRESSURE} "
-            f"{EVICTION_ADVICE[resource]}. See the room: leadsman query next_eviction.",
+            f"{EVICTION_ADVICE[resource]}. See what is left: leadsman query next_eviction.",
             at_once=now.at - row.ts >= timedelta(seconds=settings.for_seconds),
         )
 

@@ -1,4 +1,4 @@
-"""NodeStalls: work on a node stands still for memory or for I/O."""
+"""NodeStalls: all work on a node stalls on memory or on I/O."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -39,7 +39,7 @@ def changes(settings: Settings, row: NodeStall, _now: Now) -> Iterator[Change]:
         if full is None or full < least:
             yield Ends(labels)
             continue
-        others = "" if partial is None else f" (some of it: {partial:.0f} %)"
+        others = "" if partial is None else f"; some tasks waited for {partial:.0f} %"
         yield Holds(labels, f"Node {name(row.node)}: {stalled(what, percent(full))}{others}", advice)
 
 

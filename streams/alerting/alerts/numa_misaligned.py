@@ -42,7 +42,7 @@ def step(
             f"{_shown(misaligned)}. Each access crosses to the other NUMA node. "
             "The kubelet admits such pods under the Topology Manager policies none and best-effort; restricted and "
             "single-numa-node refuse them. Recreate a pod when one NUMA node has room for all that it requests. See "
-            "leadsman query numa_pods, and the room: leadsman query numa_largest_room.",
+            "leadsman query numa_pods, and what would fit: leadsman query numa_largest_room.",
         )
     ]
 
@@ -54,7 +54,7 @@ def _shown(misaligned: Mapping[str, str]) -> str:
 
 
 def _misaligned(row: NumaAlignment) -> str:
-    """Return nothing of a container that spans NUMA nodes with its CPUs alone: it may need more than one has."""
+    """Describe a container; empty if only its CPUs span NUMA nodes, because it may need more than one node has."""
     cpus = set(row.cpu_numa_nodes)
     held = {
         ", ".join(map(name, row.devices)) or "devices": row.device_numa_nodes,
@@ -69,7 +69,7 @@ def _misaligned(row: NumaAlignment) -> str:
 
 
 def _distance(farthest: int | None) -> str:
-    """Some machines lack the firmware's table (ACPI SLIT), and on others it is the same everywhere."""
+    """Describe a distance. Some firmware has no table of distances (ACPI SLIT), or gives the same one everywhere."""
     if farthest is None:
         return "the distance is unknown"
     if farthest <= LOCAL:

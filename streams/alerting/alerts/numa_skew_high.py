@@ -27,7 +27,7 @@ class State(msgspec.Struct, frozen=True):
 def step(
     settings: Settings, state: State, rows: Sequence[NumaSkew | LateJoiners], _now: Now
 ) -> tuple[State, Sequence[Change]]:
-    """A row comes with each change of the numbers; late joiners explain the skew of a cluster."""
+    """Judge each change of the numbers; late joiners explain the skew of a cluster."""
     changes: list[Change] = []
     for row in rows:
         if isinstance(row, LateJoiners):

@@ -15,7 +15,7 @@ from streams.alerting.words import name
 from streams.fold.findings import PressureChange
 
 MAX_BEGINNINGS: Final = 1000
-"""Beginnings of one condition within the window."""
+"""Starts of one condition that are kept."""
 
 
 class Settings(RuleSettings):

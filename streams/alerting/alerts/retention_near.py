@@ -14,7 +14,7 @@ REPORTED_EVERY: Final = timedelta(minutes=10)
 
 
 def changes(settings: RuleSettings, row: SourceError, now: Now) -> Iterator[Change]:
-    """One alert for each partition, from report to report."""
+    """Raise one alert for each partition; each report keeps it firing until the next is due."""
     if row.kind == "behind" and not now.is_old(row.ts, settings):
         yield Happened(
             {"resource": row.resource},

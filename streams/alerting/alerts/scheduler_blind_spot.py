@@ -10,7 +10,7 @@ from streams.fold.findings import BLIND_ADVICE, BLIND_VERDICTS, SchedulerBlindSp
 
 
 def changes(settings: RuleSettings, row: SchedulerBlindSpot, now: Now) -> Iterator[Change]:
-    """One alert for each verdict and node, however many pods show it; nothing for `inconclusive`."""
+    """Raise one alert for each verdict and node, however many pods show it; none for `inconclusive`."""
     seen_at = now.at if row.test == "placement" else row.ts
     if row.verdict in BLIND_VERDICTS and not now.is_old(seen_at, settings):
         node = f": {name(row.node)}" if row.node else ""

@@ -14,7 +14,7 @@ from streams.alerting.words import name, place, timestamp
 from streams.fold.findings import EvictionSignal, SourceError
 
 IN_A_ROW: Final = timedelta(minutes=15)
-"""Two failures further apart are not in a row; a source polled every ten minutes fails twice within this."""
+"""The longest time between failures in a row. A source that is polled every ten minutes fails twice within it."""
 _SUMMARY: Final = "stats/summary"
 """The source of every eviction signal."""
 
@@ -90,7 +90,7 @@ def _stalled(row: SourceError, what: str, until: datetime) -> Happened:
 
 
 def _labels(resource: str, node: str) -> dict[str, str]:
-    """An agent's silence needs a label for the node, because the cluster's log, where it is found, has none."""
+    """Return the labels. An agent's silence is found on the cluster's log, so its node needs a label."""
     return {"resource": resource, **({"node": node} if resource == AGENT else {})}
 
 

@@ -16,7 +16,7 @@ class Settings(RuleSettings):
 
 
 _LEAST_BYTES: Final = 4096
-"""In swap for each page a second that is read: with less, some are of files, or a page comes back within a second."""
+"""Bytes in swap for each page read a second. With less, the pages are of files, or return within a second."""
 
 
 def changes(settings: Settings, row: NodeStall, _now: Now) -> Iterator[Change]:

@@ -35,18 +35,18 @@ MOST: Final = 200
 
 
 class Mark(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Times of what was delivered of a partition, by the clock of Kafka."""
+    """Kafka's times of the delivered messages of a partition."""
 
     newest_ms: int = 0
     """Time of the newest message."""
     last_ms: int = 0
-    """Time of the last one, if a clock went back and it is not the newest."""
+    """Time of the last message, if a clock went back and it is not the newest."""
     behind_seconds: int = 0
     """Seconds by which that clock is behind ours; 0 for less than a minute."""
 
     @classmethod
     def parse(cls, metadata: str) -> Self:
-        """Nothing if it is of an older version, or of nobody."""
+        """Decode the metadata of a commit; empty for that of an older version or of another program."""
         try:
             return msgspec.json.decode(metadata, type=cls)
         except msgspec.MsgspecError:
@@ -61,16 +61,16 @@ class Mark(msgspec.Struct, frozen=True, omit_defaults=True):
         return Mark(newest_ms, 0 if stored_ms == newest_ms else stored_ms, self.behind_seconds)
 
 
-class Remembered(Mark, frozen=True, omit_defaults=True):
+class DeliveryState(Mark, frozen=True, omit_defaults=True):
     judged_seconds: int = 0
-    """Since 1970: what had no news then for too long was delivered as unknown."""
+    """Seconds since 1970; alerts that had no news for too long at that time were delivered as unknown."""
     parked: list[str] = []
     """Fingerprints of alerts that the receiver has not taken."""
     withheld: list[str] = []
-    """Fingerprints of alerts that it was not sent because they were silenced."""
+    """Fingerprints of alerts that were not sent because they were silenced."""
 
     more: bool = False
-    """More are withheld than are named: any alert that fires may be one of them."""
+    """True if more alerts are withheld than are listed: any alert that fires may be one of them."""
 
     @classmethod
     def of(
@@ -95,7 +95,7 @@ class Remembered(Mark, frozen=True, omit_defaults=True):
 MOST_WITHDRAWN: Final = 10_000
 """Withdrawn alerts whose last message is kept."""
 WITHOUT_NEWS: Final = REPEAT_EVERY + SILENT
-"""Without news of a firing alert, which repeats, for this long, its log has been silent for SILENT or longer."""
+"""A firing alert repeats. If it has no news for this long, its log has been silent for SILENT or longer."""
 
 
 class Received(NamedTuple):
@@ -103,7 +103,7 @@ class Received(NamedTuple):
     identity: str
     """Its `ce_id`: a repeated message has the same."""
     sent_at: datetime
-    """When Kafka took it; nothing of event time."""
+    """The time at which Kafka stored it, not event time."""
 
 
 class AlertStates:
@@ -112,13 +112,13 @@ class AlertStates:
     def __init__(self) -> None:
         self._last: dict[str, Received] = {}
         self.withdrawn: dict[str, Received] = {}
-        """The last messages of alerts that left the topic, because a new leader may have them again."""
+        """The last messages of alerts that left the topic, kept because a new leader may have them again."""
 
     def __contains__(self, fingerprint: str) -> bool:
         return fingerprint in self._last
 
     def withdraw(self, fingerprint: str) -> None:
-        """Forget an alert that left the topic, but keep what was delivered of it for comparison."""
+        """Forget an alert that left the topic, but keep its last message for comparison."""
         if (last := self._last.pop(fingerprint, None)) is not None:
             self.withdrawn[fingerprint] = last
             if len(self.withdrawn) > MOST_WITHDRAWN:
@@ -154,13 +154,13 @@ class AlertStates:
         ]
 
     def knows(self, received: Received) -> bool:
-        """Tell whether this message, or a later one of the alert, was read, also if that was withdrawn."""
+        """Tell whether this message or a later one of the alert was read, even if the alert was withdrawn."""
         fingerprint = received.alert.fingerprint
         before = self._last.get(fingerprint) or self.withdrawn.get(fingerprint)
         return before is not None and _order(received.alert) <= _order(before.alert)
 
     def keep(self, earlier: "AlertStates") -> None:
-        """Take over states that the topic has no more: later ones, and alerts that fire."""
+        """Take over states that the topic lost: later ones, and alerts that fire."""
         known = earlier.of(self._last)
         self._last |= {each.alert.fingerprint: each for each in (*known, *earlier.firing()) if not self.knows(each)}
         for fingerprint, each in earlier.withdrawn.items():
@@ -186,8 +186,8 @@ class AlertStates:
         return alert.status == "resolved" or not (was_firing and is_same)
 
 
-class Earlier:
-    """The messages of a partition before the offset up to which all was delivered, as they are read again.
+class RereadPartition:
+    """The messages of a partition before its committed offset, as they are read again.
 
     Nobody delivered them if they are another log's: the topic was recreated or cut back, or a leader lacked what the
     one before it had.
@@ -212,7 +212,7 @@ class Earlier:
             self._news.append((news, stored_ms))
 
     def undelivered(self) -> Sequence[Received]:
-        """Return news that this process has not delivered or, after a start, that are newer than all that was.
+        """Return news that this process has not delivered or, after a start, that are newer than all delivered ones.
 
         A leader of another log that has nothing newer may have a clock that is behind: then all are news.
         """

@@ -22,7 +22,7 @@ AT_ONCE: Final = 200
 
 
 class Alertmanager:
-    """Keeps what fires alive, and resolves it."""
+    """Sends firing alerts again and again, so that they stay active, and resolved ones for a while."""
 
     resend_seconds = RESEND_SECONDS
     parked: Collection[str] = ()
@@ -36,7 +36,7 @@ class Alertmanager:
         """Refused alerts, by fingerprint and text: not sent again until the text changes."""
 
     async def deliver(self, news: Sequence[Received], states: AlertStates) -> None:
-        """Everything that fires, and what was resolved lately; returns when Alertmanager has it."""
+        """Send every firing alert and recently resolved ones; return when Alertmanager has them."""
         every = (*states.firing(), *states.resolved(news, self._clock.now() - RESOLVED_FOR))
         self._refused &= {self._mark(received) for received in every}
         accepted = [received for received in every if self._mark(received) not in self._refused]
@@ -50,7 +50,7 @@ class Alertmanager:
         await self.poster.close()
 
     async def _send(self, batch: Sequence[Received], deadline_seconds: float = DEADLINE_SECONDS) -> None:
-        """One bad alert fails the whole request: then each is sent alone. Failed ones are sent again next time."""
+        """Send each alert alone, because a bad one fails a whole request. Failed ones are sent again next time."""
         is_alone = len(batch) == 1
         try:
             await self.poster.post(
@@ -71,7 +71,7 @@ class Alertmanager:
                 log_parked(batch[0].alert, error)
 
     def _posted(self, alert: AlertMessage) -> dict[str, Any]:
-        """Its times are event time: of a replay they are long ago, and Alertmanager judges by its own clock."""
+        """Build the alert. Alertmanager judges by its own clock, and the times of a replay are long ago for it."""
         now = self._clock.now()
         ends_at = now + ALIVE
         if alert.status == "resolved":

@@ -28,7 +28,7 @@ ALLOWED: Final = (
 _OF_FILE: Final = frozenset({"pagerduty", "teams"})
 """Receivers whose whole address or key is a secret: it is read from a file, at start."""
 _TOKEN: Final = re.compile(r"[!-~]+")
-"""Letters that a header of HTTP can have."""
+"""Characters that an HTTP header can contain."""
 ALERT_DELIVERIES: Final = Figure(
     "alert_deliveries", "counter", "Messages to receivers: delivered, retried, refused, parked", ("receiver", "what")
 )
@@ -42,8 +42,8 @@ Receiver: TypeAlias = Alertmanager | Pushed
 
 
 def reported(receiver: Receiver, source: Callable[[], str]) -> AbstractContextManager[None]:
-    """Show during the block what becomes of its messages, and why alerts do not arrive: `source` says what is wrong
-    where they come from, empty for nothing.
+    """Show the counts of messages and the reasons for missing alerts during the block. `source` says what is wrong
+    with the source of alerts; empty for nothing.
     """
     poster = receiver.poster
 
@@ -66,7 +66,7 @@ def receiver(
     link: Callable[[AlertMessage], Addresses] = lambda _: NOWHERE,
     more: Callable[[AlertMessage], Awaitable[str]] | None = None,
 ) -> Receiver:
-    """`link` gives the addresses of an alert's page and runbook, and `more` what else is known of it now. A bot's
+    """`link` gives the addresses of an alert's page and runbook, `more` further facts about it. A bot's
     token is given, or its file.
 
     Raises BadReceiver.
@@ -125,6 +125,6 @@ def _is_url(text: str) -> bool:
 
 
 def group_of(prefix: str, text: str) -> str:
-    """The consumer group of a receiver: its own, the same after a restart; an address is not readable in it."""
+    """Return a receiver's own consumer group: the same after a restart, and without a readable address."""
     kind = text.partition("=")[0]
     return f"{prefix}-alert-{kind}-{hashlib.blake2b(text.encode(), digest_size=4).hexdigest()}"

@@ -29,7 +29,7 @@ from ingest.kafka import aiokafka_fixes
 from ingest.kafka.publish import BY_BROKER
 from ingest.kafka.reaching import explain_refusal
 from ingest.model.topics import MAX_MESSAGE_BYTES, Topic
-from streams.alerting.receivers.alert_states import AlertStates, Earlier, Mark, Received, Remembered
+from streams.alerting.receivers.alert_states import AlertStates, DeliveryState, Mark, Received, RereadPartition
 from streams.alerting.receivers.choose import Receiver, reported
 from streams.alerting.silences import Silence, Silencing
 from streams.kafka.messages.alerts import decode_alert
@@ -38,7 +38,7 @@ LOOK_SECONDS: Final = 60.0
 """Time after the end of a silence within which a firing alert is sent."""
 
 
-class Withholding:
+class SilenceFilter:
     """Forwards alerts that no silence covers to a receiver.
 
     An alert that begins to fire while it is silenced is withheld until the silence is over. If it is resolved
@@ -49,14 +49,14 @@ class Withholding:
     def __init__(
         self, receiver: Receiver, silences: Callable[[], Sequence[Silence]] = tuple, clock: Clock = SYSTEM
     ) -> None:
-        """`silences` gives those that are known now."""
+        """`silences` gives the silences that are known now."""
         self.receiver = receiver
         self._silences = silences
         self._clock = clock
         self._silencing = Silencing()
         self._withheld: set[str] = set()
         self._perhaps: set[str] = set()
-        """Firing alerts of which an earlier process did not say whether it withheld them."""
+        """Firing alerts that an earlier process may have withheld; its metadata had no room to list them."""
         self._is_in_doubt = False
 
     @property
@@ -66,12 +66,12 @@ class Withholding:
 
     @property
     def withheld(self) -> Collection[str]:
-        """Fingerprints of the alerts whose present state it was not sent because it is, or was, silenced."""
+        """Fingerprints of the alerts whose present state was not sent, because they are or were silenced."""
         return self._withheld
 
     @property
     def is_in_doubt(self) -> bool:
-        """Return whether more may be withheld than `withheld` has."""
+        """Return whether more alerts may be withheld than `withheld` lists."""
         return self._is_in_doubt or bool(self._perhaps)
 
     def withhold(self, fingerprints: Iterable[str], *, more: bool = False) -> None:
@@ -81,9 +81,9 @@ class Withholding:
         self._withheld = set(fingerprints)
         self._is_in_doubt = more
 
-    def remembered(self, judged_at: datetime, mark: Mark = Mark()) -> Remembered:  # noqa: B008  # it is frozen
-        """Return what the next process needs to go on."""
-        return Remembered.of(judged_at, self.receiver.parked, self._withheld, mark, more=self.is_in_doubt)
+    def remembered(self, judged_at: datetime, mark: Mark = Mark()) -> DeliveryState:  # noqa: B008  # it is frozen
+        """Return the data that the next process needs to continue."""
+        return DeliveryState.of(judged_at, self.receiver.parked, self._withheld, mark, more=self.is_in_doubt)
 
     async def deliver(self, news: Sequence[Received], states: AlertStates) -> None:
         """Deliver like a receiver. `standing` includes silenced alerts."""
@@ -116,19 +116,19 @@ class Withholding:
 
 
 _FIRST: Final = "first "
-"""Begins the metadata of a commit of a group that delivers for the first time; the end of what was there follows."""
+"""Prefix of the metadata in a new group's first commit; the end offset of the existing messages follows."""
 _NOTHING: Final = OffsetAndMetadata(-1, "")
 _Offsets = dict[TopicPartition, int]
 POLL_MS: Final = 500
 AT_ONCE: Final = 500
 JUDGE_EVERY: Final = timedelta(minutes=1)
 SKEW: Final = timedelta(minutes=1)
-"""Difference of clocks below which Kafka's is taken for ours."""
+"""A smaller difference between Kafka's clock and ours is ignored."""
 log = structlog.get_logger(__name__)
 
 
 class _AnotherLeader(Exception):
-    """The log may be another than the one that was read so far."""
+    """The partition may have another log than the one that was read so far."""
 
 
 class AlertConsumer:
@@ -146,7 +146,7 @@ class AlertConsumer:
         self._topic = topic
         self._group = group
         self._receiver = receiver
-        self._withholding = Withholding(receiver, silences)
+        self._withholding = SilenceFilter(receiver, silences)
         self._trouble = "it is starting"
         self._known_alerts: AlertStates | None = None
         """Alerts as this process has delivered them."""
@@ -207,7 +207,7 @@ class _Following:
         consumer: AIOKafkaConsumer,
         partitions: Sequence[TopicPartition],
         committed: Mapping[TopicPartition, OffsetAndMetadata],
-        receiver: Withholding,
+        receiver: SilenceFilter,
         known_alerts: AlertStates | None,
         clock: Clock,
     ) -> None:
@@ -217,20 +217,20 @@ class _Following:
         self._receiver = receiver
         self._clock = clock
         self.known_alerts = known_alerts
-        """Alerts as this process has delivered them; None before the first time."""
+        """Alerts as this process has delivered them; None before the first delivery."""
         self._states = AlertStates()
         self._done: _Offsets = {}
-        """Up to where all was delivered or parked."""
+        """Offset of each partition before which every message was delivered or parked."""
         self._marks = {each: Mark.parse(committed.get(each, _NOTHING).metadata) for each in partitions}
         """Times in each partition before that, by Kafka's clock."""
         self._live: set[TopicPartition] = set()
-        """Partitions of which everything is read, so that a message is read when it is stored."""
+        """Partitions that are read to their end, so that a message is read as soon as it is stored."""
         self._connections: dict[TopicPartition, object] = {}
-        self._remembered = Remembered.parse(committed.get(partitions[0], _NOTHING).metadata)
+        self._remembered = DeliveryState.parse(committed.get(partitions[0], _NOTHING).metadata)
         self._judged_at = self._remembered.judged_at
 
     async def run(self) -> None:
-        """A group is not subscribed but assigned: after a crash nothing waits until the dead one is missed."""
+        """Assign partitions instead of subscribing, so that a start after a crash waits for no session timeout."""
         self._consumer.assign(self._partitions)
         await self._consumer.seek_to_beginning(*self._partitions)
         known, first, earlier = await self._delivered()
@@ -252,7 +252,7 @@ class _Following:
         await self._commit({**first, **(known if late else {})})
         await self._go_on()
 
-    async def _delivered(self) -> tuple[_Offsets, _Offsets, Mapping[TopicPartition, Earlier]]:
+    async def _delivered(self) -> tuple[_Offsets, _Offsets, Mapping[TopicPartition, RereadPartition]]:
         """Return the offsets up to which everything was delivered and, if nothing ever was, those up to which only
         firing alerts are sent.
 
@@ -267,7 +267,7 @@ class _Following:
                 first[partition] = min(int(metadata.removeprefix(_FIRST)), end)
             elif offset >= 0:
                 known[partition] = min(offset, end)
-                earlier[partition] = Earlier(offset, end, self._marks[partition], self.known_alerts)
+                earlier[partition] = RereadPartition(offset, end, self._marks[partition], self.known_alerts)
             else:
                 first[partition] = end
                 begun[partition] = OffsetAndMetadata(0, f"{_FIRST}{end}")
@@ -276,7 +276,7 @@ class _Following:
         return known, first, earlier
 
     async def _catch_up(
-        self, until: Mapping[TopicPartition, int], earlier: Mapping[TopicPartition, Earlier]
+        self, until: Mapping[TopicPartition, int], earlier: Mapping[TopicPartition, RereadPartition]
     ) -> set[str]:
         """Read what was delivered before. Return the fingerprints in partitions of which nothing ever was."""
         unsent: set[str] = set()
@@ -295,8 +295,8 @@ class _Following:
                     self._marks[partition] = self._marks[partition].after(_stored_ms(message))
         return unsent
 
-    def _late(self, earlier: Mapping[TopicPartition, Earlier]) -> list[Received]:
-        """Return news that nobody delivered, and take over what this process knows and the topic has no more."""
+    def _late(self, earlier: Mapping[TopicPartition, RereadPartition]) -> list[Received]:
+        """Return undelivered news, and take over states that this process knows and the topic lost."""
         late = [each for of_one in earlier.values() for each in of_one.undelivered()]
         late = [each for each in late if each.alert.fingerprint in self._states]
         if self.known_alerts is not None:
@@ -306,7 +306,7 @@ class _Following:
         return late
 
     async def _read(self, *partitions: TopicPartition, at_once: int | None = None) -> Mapping[TopicPartition, Any]:
-        """Return what came. Raises _AnotherLeader."""
+        """Return the received messages. Raises _AnotherLeader."""
         found = await self._consumer.getmany(*partitions, timeout_ms=POLL_MS, max_records=at_once)
         for partition in found:
             connection = aiokafka_fixes.leader_connection(self._consumer, partition)
@@ -324,7 +324,7 @@ class _Following:
             self._live = {each for each in self._partitions if await self._is_read(each)}
             found = await self._read(at_once=AT_ONCE)
             messages = [message for of_one in found.values() for message in of_one]
-            judged_at = await self._due()  # Kafka may fail here, and what is read then would not be delivered
+            judged_at = await self._due()  # first: if Kafka failed after `read`, they would be lost
             received = (self._received(message) for message in messages)
             news = [each for each in received if each is not None and self._states.read(each)]
             ends = {partition: of_one[-1].offset + 1 for partition, of_one in found.items() if of_one}
@@ -344,14 +344,14 @@ class _Following:
         return bool(self._consumer.highwater(partition) == await self._consumer.position(partition))
 
     def _received(self, message: Any) -> Received | None:
-        """Decode a message; None for a withdrawn alert, which is forgotten, and for what never was an alert."""
+        """Decode a message; None for a withdrawn alert, which is forgotten, and for anything else."""
         if message.value is None:
             self._states.withdraw((message.key or b"").decode(errors="replace"))
             return None
         return _received(message, self._clock_of(message))
 
     def _clock_of(self, message: Any) -> timedelta:
-        """Return how far the clock that stored a message is behind ours, measured where it came as it was stored."""
+        """Return how far the clock that stored a message is behind ours, if it was read as it was stored."""
         partition = TopicPartition(message.topic, message.partition)
         if partition in self._live:
             behind = self._clock.now() - datetime.fromtimestamp(message.timestamp / 1000, UTC)
@@ -360,7 +360,7 @@ class _Following:
         return timedelta(seconds=self._marks[partition].behind_seconds)
 
     async def _due(self) -> datetime | None:
-        """Once a minute return the time at which to judge what had no news; never while messages wait to be read."""
+        """Return once a minute the time by which to judge missing news; None while messages wait to be read."""
         now = self._clock.now()
         if now - self._judged_at < JUDGE_EVERY or await self._behind(
             await self._consumer.end_offsets(self._partitions)
@@ -381,12 +381,12 @@ class _Following:
 
 
 def _stored_ms(message: Any) -> int:
-    """Return the time at which Kafka stored a message; 0 where it has a publisher's."""
+    """Return the time at which Kafka stored a message; 0 if the message has a publisher's time instead."""
     return int(message.timestamp) if message.timestamp_type == BY_BROKER else 0
 
 
 def _received(message: Any, clock_behind: timedelta) -> Received | None:
-    """None for what is not an alert; it is logged and skipped."""
+    """Decode an alert; log and skip anything else, and return None."""
     try:
         alert = decode_alert(message.value or b"")
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:

@@ -17,7 +17,7 @@ _DESCRIPTION: Final = 8000
 
 
 def pagerduty(routing_key: str, url: str = PAGERDUTY, clock: Clock = SYSTEM) -> Pushed:
-    """An event for each change, to the integration that has this key; one that comes twice changes nothing."""
+    """Sends an event for each change to the integration with this key; a repeated event changes nothing."""
     return of_json(Poster("pagerduty", url, clock, routing_key), partial(event, routing_key))
 
 
@@ -62,12 +62,12 @@ _COLORS: Final = {"critical": "attention", "warning": "warning"}
 
 
 def teams(url: str, clock: Clock = SYSTEM) -> Pushed:
-    """A message for each change. Teams does not know a message again: after a crash one may come twice."""
+    """Sends a message for each change. Teams does not deduplicate: after a crash a message may come twice."""
     return of_json(Poster("teams", url, clock), message)
 
 
 def message(received: Received) -> dict[str, Any]:
-    """Text runs, in which Teams reads no Markdown: what a cluster named is neither mention nor link."""
+    """Build text runs, in which Teams reads no Markdown: a name from a cluster cannot mention or link anything."""
     alert = received.alert
     labels, words = alert.labels, alert.annotations
     severity, status = labels.get("severity", ""), status_of(alert)

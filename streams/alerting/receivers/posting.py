@@ -16,16 +16,16 @@ from streams.kafka.messages.alerts import AlertMessage
 
 TIMEOUT_SECONDS: Final = 10.0
 CONNECT_SECONDS: Final = 5.0
-"""In which a receiver accepts a connection; one that does, and then does not answer, fails on the message."""
+"""Time to connect. A receiver that accepts the connection and then does not answer fails on the message."""
 LONGEST_WAIT_SECONDS: Final = 60.0
 REFUSALS: Final = 5
 """Number of 4xx answers to a message before it is dropped."""
 DEADLINE_SECONDS: Final = 120.0
 """Time for which a message is retried if its receiver fails, or does not answer."""
 _COME_AGAIN: Final = frozenset({408, 425, 429, 502, 503, 504})
-"""Not now, or nobody behind the proxy: no fault of the message."""
+"""Statuses that mean "not now" or an unreachable server behind a proxy, so the message is not at fault."""
 _HANGS: Final = 0
-"""Stands for a status: a connection was made, but no answer came in time, or it was not HTTP."""
+"""Used as a status if a connection was made, but no answer came in time, or it was not HTTP."""
 _SHOWN: Final = 300
 _READ: Final = 4096
 """Bytes of an answer that are read."""
@@ -49,15 +49,15 @@ class Failed(Exception):
 
 class _Answer(NamedTuple):
     status: int | None
-    """Status of HTTP; None if nobody was there."""
+    """HTTP status; None if no connection was made."""
     shown: str
     again_seconds: float = 0.0
-    """Seconds to wait at least."""
+    """The least number of seconds to wait."""
     content: bytes = b""
 
 
 class Poster:
-    """Posts to one address. `tally` counts what became of it: `delivered`, `retried`, `refused`, `parked`."""
+    """Posts to one address. `tally` counts the outcomes: `delivered`, `retried`, `refused`, `parked`."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class Poster:
         judged: Callable[[int, bytes], int] = lambda status, _: status,
         most_bytes: int = _READ,
     ) -> None:
-        """No word of the address, nor of `secret`, is shown where a receiver repeats it. `judged` gives the status
+        """Words of the address and of `secret` are removed from an answer that is shown. `judged` gives the status
         that an answer means, for a receiver that answers 200 to what failed; up to `most_bytes` of it are read.
         """
         self.tally: Counter[str] = Counter()
@@ -116,7 +116,7 @@ class Poster:
             answer = f"{status} {reply}" if status else reply
             why = f"{self.name}: {answer}"
             if status is None or status in _COME_AGAIN:
-                pass  # nor does it end a failure: the receiver may end at each attempt, behind a proxy
+                pass  # this does not end a failure either: behind a proxy the receiver may crash at each attempt
             elif _HANGS < status < 500:  # noqa: PLR2004  # as above
                 refused += 1
                 if refused >= refusals:
@@ -141,7 +141,7 @@ class Poster:
     async def _attempt(self, path: str, body: bytes, headers: Mapping[str, str]) -> _Answer:
         if self._session is None:
             timeouts = aiohttp.ClientTimeout(total=TIMEOUT_SECONDS, connect=CONNECT_SECONDS)
-            # an encoding that cannot be read, or a bomb, is not decoded
+            # an unknown encoding, or a decompression bomb, is not decoded
             self._session = aiohttp.ClientSession(
                 timeout=timeouts, auto_decompress=False, headers={"Accept-Encoding": "identity"}
             )
@@ -164,7 +164,7 @@ class Poster:
             return _Answer(None, _why(error))
 
     async def _read(self, content: aiohttp.StreamReader) -> bytes:
-        """The answer; of one that is only shown, what has come: a gateway may never end it."""
+        """Read the answer; if it is only shown, take what has arrived, because a gateway may never end it."""
         if self._most_bytes == _READ:
             return await content.read(_READ)
         found = bytearray()
@@ -173,7 +173,7 @@ class Poster:
         return bytes(found)
 
     def _shown(self, reply: str) -> str:
-        """The reply without words of the address: a server that does not know a path repeats it."""
+        """Return the reply without words of the address, which a server repeats for an unknown path."""
         reply, hidden = unquote(reply), {word for each in self._secrets for word in _WORD.findall(each)}
         for secret in self._secrets:
             reply = reply.replace(secret, _REDACTED) if len(secret) > 1 else reply
@@ -186,7 +186,7 @@ def _may_have_arrived(status: int | None) -> bool:
 
 
 def _why(error: Exception) -> str:
-    """The cause in words of ours: a library's text can contain the address, which may be secret."""
+    """Put the cause into our own words, because a library's text can contain the address, which may be secret."""
     return next((text for kind, text in _CAUSES if isinstance(error, kind)), "the connection failed")
 
 
@@ -213,14 +213,14 @@ def log_parked(alert: AlertMessage, error: Failed) -> None:
 
 
 def _secrets(url: str) -> list[str]:
-    """The parts of an address that can be secret: all but scheme, host and port."""
+    """Return the parts of an address that can be secret: everything but scheme, host and port."""
     parts = urlsplit(url)
     found = (parts.path, parts.query, parts.fragment, parts.username or "", parts.password or "")
     return list(map(unquote, found))
 
 
 def _name(kind: str, url: str) -> str:
-    """A receiver's name in logs: no path, no user, for these can be secret."""
+    """Return a receiver's name for logs, without path and user, because these can be secret."""
     parts = urlsplit(url)
     port = f":{parts.port}" if parts.port else ""
     return plain(f"{kind} {parts.scheme}://{parts.hostname}{port}")

@@ -30,7 +30,7 @@ from streams.kafka.messages.alerts import AlertMessage
 AT_ONCE: Final = 8
 """Concurrent requests to one receiver."""
 ROUND_SECONDS: Final = 60.0
-"""Between two rounds in which parked alerts are retried."""
+"""Seconds between two rounds in which parked alerts are retried."""
 SIGNATURE: Final = "X-Leadsman-Signature"
 _SLACK_TEXT: Final = 2900
 """Slack cuts a text block at 3,000 characters."""
@@ -40,7 +40,7 @@ _ESCAPES: Final = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 
 
 class Pushed:
-    """Sends each piece of news by itself, and those of one alert in their order.
+    """Sends each message by itself, and those of one alert in order.
 
     If its receiver fails on an alert, the alert is parked: it is retried once in every later round, until it is
     accepted, has news, or has left the topic.
@@ -65,7 +65,7 @@ class Pushed:
         return self._parked.keys()
 
     def park(self, received: Received) -> None:
-        """Try this one in the next rounds: an earlier process had parked it."""
+        """Try this alert in the next rounds, because an earlier process had parked it."""
         self._parked[received.alert.fingerprint] = (received,)
 
     async def close(self) -> None:
@@ -73,7 +73,7 @@ class Pushed:
             await self.poster.close()
 
     async def deliver(self, news: Sequence[Received], states: AlertStates) -> None:
-        """Return when every piece was taken, refused for good or parked; the last two are logged."""
+        """Return when every message was accepted, refused for good or parked; the last two are logged."""
         by_alert: dict[str, list[Received]] = {}
         for received in news:
             by_alert.setdefault(received.alert.fingerprint, []).append(received)
@@ -106,12 +106,12 @@ class Pushed:
 
     @property
     def _deadline_seconds(self) -> float:
-        """Return the deadline of news; infinite while no more can be parked than the next process would know of."""
+        """Return the deadline of a message; infinite if a commit cannot list more parked alerts."""
         return DEADLINE_SECONDS if len(self._parked) + AT_ONCE <= MOST else math.inf
 
 
 def of_json(poster: Poster, message: Callable[[Received], object]) -> Pushed:
-    """POST of the JSON of a message."""
+    """Posts a message as JSON."""
 
     async def send(received: Received, deadline_seconds: float) -> None:
         await poster.post("", msgspec.json.encode(message(received)), deadline_seconds=deadline_seconds)
@@ -120,7 +120,7 @@ def of_json(poster: Poster, message: Callable[[Received], object]) -> Pushed:
 
 
 def webhook(url: str, secret: str | None, clock: Clock = SYSTEM) -> Pushed:
-    """POST of the message as it is in the topic, with `Idempotency-Key` and, where there is a secret, a signature."""
+    """Posts the message as it is in the topic, with `Idempotency-Key` and, if there is a secret, a signature."""
     poster = Poster("webhook", url, clock)
 
     async def send(received: Received, deadline_seconds: float) -> None:
@@ -136,13 +136,13 @@ def webhook(url: str, secret: str | None, clock: Clock = SYSTEM) -> Pushed:
 
 
 def signature(secret: str, body: bytes, at: int) -> str:
-    """`t=<seconds since 1970>,v1=<hexadecimal HMAC-SHA-256 of "<t>." and the body>`."""
+    """Return `t=<seconds since 1970>,v1=<hexadecimal HMAC-SHA-256 of "<t>." and the body>`."""
     digest = hmac.new(secret.encode(), f"{at}.".encode() + body, hashlib.sha256).hexdigest()
     return f"t={at},v1={digest}"
 
 
 class Addresses(NamedTuple):
-    """Pages about an alert; empty where there is none."""
+    """Addresses of pages about an alert; empty if there is no such page."""
 
     page: str = ""
     runbook: str = ""
@@ -158,7 +158,7 @@ def slack(
     more: Callable[[AlertMessage], Awaitable[str]] | None = None,
     clock: Clock = SYSTEM,
 ) -> Pushed:
-    """A message to an incoming webhook of Slack, with the addresses of `link`, and with `more`. Slack has no
+    """Posts to an incoming webhook of Slack, with the addresses of `link`, and with `more`. Slack has no
     idempotency key: after a crash one may come twice.
     """
     poster = Poster("slack", url, clock)
@@ -172,7 +172,7 @@ def slack(
 
 
 def slack_message(received: Received, link: Addresses = NOWHERE, more: str = "") -> dict[str, object]:
-    """Names from a cluster are plain text there: no mention, no link. A firing alert has the command that silences
+    """Build a message in which a cluster's names are plain text. A firing alert has the command that silences
     it. The runbook of the rules is linked if `link` has none.
     """
     alert = received.alert
@@ -199,14 +199,14 @@ def _page_of(alert: AlertMessage) -> str:
 
 
 def _linked(address: str, text: str) -> str:
-    """A link of Slack; an address that is not one of the web stays text."""
+    """Return a Slack link; an address that is not http or https stays text."""
     if not address.startswith(("https://", "http://")):
         return _escaped(address)
     return f"<{_escaped(address).replace('|', '%7C')}|{_escaped(text).replace('|', ' ')}>"
 
 
 def _silencing(alert: AlertMessage) -> str:
-    """The command that silences a firing alert; without labels that a shell or Slack would not take as they are."""
+    """Return the command that silences a firing alert, without labels that a shell or Slack would change."""
     labels = [f"{name}={text}" for name, text in alert.labels.items() if name in _SHOWN and _WORD.fullmatch(text)]
     if alert.status != "firing" or not labels:
         return ""

@@ -37,11 +37,11 @@ _PAGE_BYTES: Final = 16 << 20
 _REMEMBERED: Final = 10_000
 _BUSY: Final = {"ratelimited": 429, "rate_limited": 429, "service_unavailable": 503, "team_added_to_org": 503}
 _FAILED: Final = frozenset({"internal_error", "fatal_error", "request_timeout"})
-"""It may have been done nevertheless."""
+"""Errors after which Slack may have acted on the request nevertheless."""
 _GONE: Final = frozenset({"message_not_found", "cant_update_message", "edit_window_closed", "channel_not_found"})
-"""Reasons for which a message cannot be updated any more."""
+"""Errors after which a message can no longer be updated."""
 _NO_THREAD: Final = frozenset({"thread_not_found", "cannot_reply_to_message"})
-"""Reasons for which nothing can be said in a thread: somebody deleted its first message."""
+"""Errors for a thread whose first message was deleted."""
 log = structlog.get_logger(__name__)
 
 
@@ -62,12 +62,12 @@ class _Metadata(msgspec.Struct):
 
 class _Sent(NamedTuple):
     ts: str
-    """Slack's name of the message."""
+    """Slack's timestamp, which identifies the message."""
     thread: str
     """The first message of its incident; itself if it is the first, empty if the first was deleted."""
     incident: str
     said: str
-    """A digest of its words."""
+    """A digest of its text."""
 
 
 class SlackChannel(Pushed):
@@ -104,7 +104,7 @@ class SlackChannel(Pushed):
         return ROUND_SECONDS
 
     async def deliver(self, news: Sequence[Received], states: AlertStates) -> None:
-        """Return when news were taken, refused or parked, and open messages have the words of now."""
+        """Return when news were accepted, refused or parked, and open messages have the current text."""
         self._states = states
         await super().deliver(news, states)
         try:
@@ -137,7 +137,7 @@ class SlackChannel(Pushed):
                 await self._update(received, known, 0.0)
 
     async def _update(self, received: Received, known: _Sent, deadline_seconds: float) -> bool:
-        """Give the message its words; False if it is not there any more."""
+        """Update the message's text; return False if the message no longer exists."""
         said = self._said(received)
         if known.said == said:
             return True
@@ -217,7 +217,7 @@ class SlackChannel(Pushed):
         )
 
     async def _recall(self, deadline_seconds: float) -> None:
-        """Learn what this bot has sent to the channel; where it may not read that, all that is news is posted."""
+        """Find the messages that this bot sent to the channel; without permission to read them, post all news."""
         if self._is_recalled:
             return
         try:
@@ -302,7 +302,7 @@ def _parsed(content: bytes) -> _Answer:
 
 
 def _judged(status: int, content: bytes) -> int:
-    """The status that Slack means: it answers 200 with `"ok": false`."""
+    """Return the status that Slack means, because it answers 200 with `"ok": false`."""
     if not 200 <= status < 300:  # noqa: PLR2004  # what HTTP calls a success
         return status
     answer = _parsed(content)

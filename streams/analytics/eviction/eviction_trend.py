@@ -14,7 +14,7 @@ from ingest.model.objects.node import KubeletConfiguration
 from ingest.model.records import EventRecord, KnownNodeRecord, NodeRecord, Record, SampleRecord, SettingsRecord
 from streams.fold.findings import EvictionSignal
 from streams.fold.reducer import Output, Reducer
-from streams.rules.eviction.forecast import NO_COURSE, Course, follow, forecast, since
+from streams.rules.eviction.forecast import NO_HISTORY, AmountHistory, follow, forecast, since
 from streams.rules.eviction.signals import RESOURCES, Layout, Observed, layout_of, observe
 from streams.rules.eviction.thresholds import (
     NodeThresholds,
@@ -33,7 +33,7 @@ from streams.rules.image_gc.thresholds import (
 )
 
 SOFT_GAP: Final = timedelta(minutes=5)
-"""Time without a sample after which it is unknown whether a soft threshold was met all the time."""
+"""A longer time without a sample leaves unknown whether a soft threshold was met all the time."""
 _NO_THRESHOLDS: Final = SignalThresholds()
 _NEVER: Final = (None, None, None)
 
@@ -41,24 +41,24 @@ _NEVER: Final = (None, None, None)
 class State(msgspec.Struct, frozen=True):
     config: KubeletConfiguration | None = None
     intended_by: str = ""
-    """The ConfigMap that `config` is from, if the kubelet did not answer."""
+    """The ConfigMap that `config` comes from, if the kubelet did not answer."""
     kubelet_version: str = ""
     windows: bool = False
     layout: Layout = Layout.SINGLE
     thresholds: NodeThresholds | None = None
-    """In force for configuration, version and layout; None until they are needed."""
-    courses: dict[str, Course] = {}
+    """Thresholds in force for configuration, version and layout; None until they are needed."""
+    courses: dict[str, AmountHistory] = {}
     """Courses by signal."""
     soft_since: dict[str, datetime] = {}
-    """The first of the samples in a row that are below a signal's soft threshold."""
+    """The first of consecutive samples below the soft threshold, by signal."""
     sampled_at: datetime | None = None
 
 
 class _Followed(NamedTuple):
     """The result of `follow` for one signal. Signals of one file system share it, because they are alike."""
 
-    before: Course
-    course: Course
+    before: AmountHistory
+    course: AmountHistory
     line: Line | None
 
 
@@ -77,7 +77,7 @@ def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
 
 
 def _settings(state: State, record: SettingsRecord) -> State:
-    """Raises BadRecord for a configuration that no kubelet would start with; the one before stays in force."""
+    """Take new settings. Raises BadRecord if no kubelet would start with them; the earlier ones stay in force."""
     if (record.config, record.intended_by) == (state.config, state.intended_by):
         return state
     thresholds = effective_thresholds(record.config, state.kubelet_version, state.layout, windows=state.windows)
@@ -90,7 +90,7 @@ def _settings(state: State, record: SettingsRecord) -> State:
 
 
 def _restarted(state: State, at: datetime) -> State:
-    """Forget what was before a start of the kubelet; a list repeats old starts, which forget nothing new."""
+    """Forget everything before a start of the kubelet. A list repeats old starts, which change nothing."""
     start = at.timestamp()
     courses = {signal: since(course, start) for signal, course in state.courses.items()}
     if courses == state.courses and not any(since < at for since in state.soft_since.values()):
@@ -126,7 +126,7 @@ def _sample(state: State, record: SampleRecord) -> tuple[State, Sequence[Output]
     followed_by_course: dict[Observed, _Followed] = {}
     rows: list[EvictionSignal] = []
     for signal, observed in observe(record.sample).items():
-        before = courses.get(signal, NO_COURSE)
+        before = courses.get(signal, NO_HISTORY)
         followed = followed_by_course.get(observed)
         if followed is None or followed.before != before:
             course, line = follow(before, seconds, observed.available, observed.capacity)
@@ -168,7 +168,7 @@ def _nears(row: EvictionSignal) -> bool:
 
 
 def _is_one(one: EvictionSignal, other: EvictionSignal) -> bool:
-    """Tell whether both signals are of one resource, and for a disk's, of one file system."""
+    """Tell whether both signals are of one resource and, for a disk, of one file system."""
     resource = RESOURCES[one.signal]
     return resource == RESOURCES[other.signal] and (resource == "memory" or one.capacity == other.capacity)
 
@@ -219,9 +219,9 @@ def _value(text: str | None, capacity: int) -> int | None:
 
 
 def _image_gc_begins(config: KubeletConfiguration | None, record: SampleRecord) -> int | None:
-    """Available bytes of the image file system below which image GC frees space; None if it never does.
+    """Return the available bytes below which image GC frees space on the image file system; None if it never does.
 
-    A node whose image file system has no capacity is one whose image GC gives up (rules: image-gc-loop).
+    If the image file system has capacity 0, image GC gives up (rules: image-gc-loop).
     """
     capacity = record.sample.imagefs_capacity_bytes
     if not capacity:

@@ -46,31 +46,31 @@ from streams.rules.values.quantity import InvalidQuantity
 MAX_STORIES: Final = 500
 """Evictions of a node that a later witness can still confirm."""
 FOUND_LATE: Final = timedelta(minutes=2)
-"""A witness of an eviction that is seen so long after it was left behind while nobody watched."""
+"""A witness that is seen this long after the eviction was left behind by a gap in watching."""
 LOG: Final = "log"
 CLOCK_SECOND: Final = timedelta(seconds=1)
-"""Events have whole seconds, not the moment within one."""
+"""Events have whole seconds."""
 
 
 class State(msgspec.Struct, frozen=True):
     config: KubeletConfiguration | None = None
     kubelet_version: str = ""
     capacities: dict[str, int] = {}
-    """Capacities by signal, as far as the Node has them."""
+    """Capacities by signal that the Node object has."""
     pods: Shelves[PodSpecs] = {}
     """Pods that may be evicted, by uid."""
     implied_pods: Shelves[PodSpecs] = msgspec.field(name="told", default_factory=dict)
-    """Pods by uid, and static ones by that of their manifest too, whose specs a dump implies before it has them."""
+    """Specs that a dump implies before it has the pods, by uid; static pods also by the uid of their manifest."""
     samples: tuple[Sample, ...] = ()
-    """The last two."""
+    """The last two samples."""
     stories: Shelves[Eviction] = {}
-    """The last row of each eviction, by the pod's uid, or by its name where that is not known."""
+    """The last row of each eviction, by the pod's uid, or by its name if the uid is unknown."""
 
 
 class _Witness(NamedTuple):
     kind: str
     when: When | None
-    """None if it does not have the time."""
+    """None if the witness has no time."""
     namespace: str
     pod: str
     uid: str
@@ -96,7 +96,7 @@ def step(state: State, record: Record) -> tuple[State, Sequence[Output | BadReco
 
 
 def _pods_at(state: State, record: SampleRecord) -> dict[str, PodSpecs]:
-    """Return the pods that were there at a sample; of those that are only implied, what it measured was."""
+    """Return the pods at a sample; pods that are only implied count if the sample measured them."""
     pods = dict(all_on(state.pods))
     if state.implied_pods:
         measured = {uid: on_shelf(state.implied_pods, uid) for uid in record.pods.uid if uid not in pods}
@@ -108,7 +108,7 @@ def _implied(state: State, pod: Pod) -> State:
     try:
         specs = specs_of(pod)
     except InvalidQuantity:
-        return state  # the Pod itself says so
+        return state  # the Pod's own record reports the error
     implied, annotations = put(state.implied_pods, pod.metadata.uid, specs), pod.metadata.annotations
     if annotations is not None and annotations.config_mirror:
         implied = put(implied, annotations.config_mirror, specs)
@@ -124,7 +124,7 @@ def _node(state: State, record: NodeRecord | KnownNodeRecord) -> tuple[State, Se
 
 
 def _named_again(state: State, record: Record) -> tuple[State, Sequence[Output]]:
-    """Evictions whose signal or threshold is known now that settings or capacities are."""
+    """Return evictions whose signal or threshold new settings or capacities make known."""
     rows: list[Output] = []
     stories = state.stories
     for key, row in all_on(state.stories):
@@ -171,7 +171,7 @@ def _pod(state: State, record: PodRecord) -> tuple[State, Sequence[Output | BadR
 
 
 def _status_witness(record: PodRecord) -> _Witness | None:
-    """The pod as a witness: its condition, else its status; None if neither shows an eviction."""
+    """Return the pod as a witness, by its condition or else its status; None if neither shows an eviction."""
     pod = record.object
     conditions = pod.status.conditions or []
     target = next((c for c in conditions if c.type == "DisruptionTarget" and c.status == "True"), None)
@@ -194,15 +194,15 @@ def _event(state: State, record: EventRecord) -> tuple[State, Sequence[Output]]:
     if record.change == "DELETED" or event.reason != "Evicted" or involved.kind != "Pod":
         return state, ()
     if event.component not in {"", "kubelet"}:
-        return state, ()  # Karpenter and others give an eviction by the API this reason
+        return state, ()  # Karpenter and others use this reason for an API eviction
     kind, when = "event" if record.line is None else LOG, event_when(event, record.ts)
     witness = _Witness(kind, when, involved.namespace, involved.name, involved.uid, event.text)
     return _hear(state, record, witness)
 
 
 def _hear(state: State, record: Record, witness: _Witness) -> tuple[State, Sequence[Output]]:
-    """Write or confirm the eviction of a witness; raises BadRecord for an unknown text."""
-    is_bare = not witness.text.strip()  # as of a table, or of a line without its round
+    """Write the eviction of a witness, or confirm it. Raises BadRecord for an unknown text."""
+    is_bare = not witness.text.strip()  # from a table, or a log line without the eviction loop's other lines
     owner = witness.uid or f"{witness.namespace}/{witness.pod}"  # exporters of Events drop uids
     story = on_shelf(state.stories, owner)
     if is_bare and story is not None:
@@ -212,7 +212,7 @@ def _hear(state: State, record: Record, witness: _Witness) -> tuple[State, Seque
         raise BadRecord("unknown_text", f"{witness.kind} of an eviction says {witness.text[:200]!r}")
     cause = _cause(parsed)
     if story is None or (story.cause, cause) in {("admission", "pressure"), ("admission", "limit")}:
-        row = _new(state, record, witness, parsed, cause)  # names alone can be of a pod that took another one's place
+        row = _new(state, record, witness, parsed, cause)  # a name alone may be that of a replacement
     elif story.cause == UNKNOWN_CAUSE:
         when = agreed(_when(story), witness.when or _until(record))
         row = _new(state, record, witness._replace(when=when), parsed, cause)
@@ -240,7 +240,7 @@ def _hear(state: State, record: Record, witness: _Witness) -> tuple[State, Seque
 
 
 def _bare(state: State, record: Record, witness: _Witness, story: Eviction) -> tuple[State, Sequence[Output]]:
-    """A witness without a text can still have the time of a known eviction."""
+    """Complete a known eviction with the time of a witness that has no text."""
     when = agreed(_when(story), witness.when or _until(record))
     if when == _when(story):
         return state, ()

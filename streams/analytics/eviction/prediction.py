@@ -1,4 +1,4 @@
-"""The rank that an eviction was to have: its order over the last sample before it (rules: eviction-order)."""
+"""Predicts the rank of an eviction from the last sample before it (rules: eviction-order)."""
 
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ from streams.rules.pods.containers import local_volumes, used_by
 from streams.rules.pods.requests import eviction_requests, is_critical
 
 FRESH: Final = timedelta(seconds=30)
-"""An older sample predicts no eviction: in that time three are taken, and the kubelet looks as often."""
+"""An older sample predicts no eviction. In this time three samples are taken, and the kubelet checks three times."""
 _usages_of: Final = attrgetter(*USAGES)
 _NOBODY: Final = RankedPod("", "", "", 0, 0, 0, has_stats=False)
 
@@ -39,14 +39,14 @@ class PodSpecs(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class Sample(msgspec.Struct, frozen=True):
-    """A node's summary and the pods that were known then: what an order of eviction is predicted from."""
+    """A node's summary and the pods known then, from which the eviction order is predicted."""
 
     ts: datetime
     node: NodeSample
     pods: dict[str, PodSpecs]
     """Pods by uid."""
     all_known: bool
-    """True if `pods` has every pod of the summary; a static pod has another uid there than in the API."""
+    """True if `pods` has every pod of the summary; a static pod has a different uid there than in the API."""
     uids: list[str]
     """UIDs of the pods of the summary."""
     usages: bytes
@@ -54,7 +54,7 @@ class Sample(msgspec.Struct, frozen=True):
 
 
 def sample_of(record: SampleRecord, pods: dict[str, PodSpecs]) -> Sample:
-    """A summary beside the pods that are known, by uid."""
+    """Combine a summary with the known pods, by uid."""
     columns = record.pods
     all_known = pods.keys() >= set(columns.uid) or _names_known(pods, columns)
     usages = pack_column("q", list(chain.from_iterable(_usages_of(_with_local_volumes(columns, pods)))))
@@ -78,7 +78,7 @@ def _names_known(pods: Mapping[str, PodSpecs], columns: PodUsages) -> bool:
 
 
 def specs_of(pod: Pod) -> PodSpecs:
-    """Raises `quantity.InvalidQuantity`."""
+    """Convert a pod. Raises `quantity.InvalidQuantity`."""
     requests = eviction_requests(pod)
     return PodSpecs(
         pod.metadata.namespace,
@@ -135,7 +135,7 @@ def _place(order: Sequence[int], pods: Sequence[RankedPod], uid: str) -> int | N
 
 
 def _grown(pod: RankedPod, signal: str, layout: Layout, witnessed: int) -> RankedPod:
-    """The pod with what its containers used by the kubelet's message, where that is more than the sample has."""
+    """Return the pod with the use that the kubelet's message reports, if that is more than in the sample."""
     usage = signal_use(signal, layout, pod).usage or 0
     if witnessed <= usage:
         return pod
@@ -145,7 +145,7 @@ def _grown(pod: RankedPod, signal: str, layout: Layout, witnessed: int) -> Ranke
 
 
 def _share(sample: Sample, signal: str, layout: Layout, available: int | None, grown: int) -> float | None:
-    """Return the share of all pods in the use of a signal's resource; a small share means that no pod explains it.
+    """Return the share of pods in the use of a signal's resource; a small share means that no pod explains it.
 
     None if it is small, but may have grown until the kubelet found `available` left and `grown` more in use by the
     evicted pod.
@@ -164,7 +164,7 @@ def _share(sample: Sample, signal: str, layout: Layout, available: int | None, g
 
 
 def _signal(row: Eviction, sample: Sample, thresholds: Mapping[str, SignalThresholds]) -> str | None:
-    """The signal whose threshold the message names, else the first of that resource that the sample has."""
+    """Return the signal whose threshold the message names, or else the sample's first signal of the resource."""
     observed = observe(sample.node)
     capacities = {signal: each.capacity for signal, each in observed.items()}
     candidates = [signal for signal in observed if RESOURCES[signal] == row.resource]
@@ -173,7 +173,7 @@ def _signal(row: Eviction, sample: Sample, thresholds: Mapping[str, SignalThresh
 
 
 def ranked_pods(sample: Sample) -> Iterator[RankedPod]:
-    """The pods that were known at a sample, with what it measured of them."""
+    """Return the pods known at a sample, with their measured use."""
     usages = dict(zip(sample.uids, _usages(sample), strict=True))
     for uid, specs in sample.pods.items():
         asks = specs.priority, specs.memory_request_bytes, specs.ephemeral_request_bytes

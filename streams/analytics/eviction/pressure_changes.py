@@ -23,15 +23,15 @@ PRESSURES: Final = ("MemoryPressure", "DiskPressure", "PIDPressure")
 SAME_CHANGE: Final = timedelta(seconds=15)
 """Condition and event of one change are at most this far apart: the kubelet's status update is every 10 s."""
 ABOUT: Final = timedelta(minutes=10)
-"""The same, where one of them is an Event of pasted text, whose age counts from a time that is minutes old."""
+"""The same if one is an Event of pasted text, whose age may count from a time that is minutes off."""
 START_UP: Final = timedelta(seconds=10)
 """Time after `Starting kubelet.` within which a kubelet without pressure is taken to be starting."""
 MAX_FACTS: Final = 40
-"""Facts of a condition, and starts of a kubelet, that later witnesses can still confirm or complete."""
+"""Facts of a condition, and kubelet starts, that are kept because later witnesses can confirm them."""
 
 
 class Fact(msgspec.Struct, frozen=True):
-    """A condition began to be so then, by these witnesses: `event`, `condition` or `both`."""
+    """A condition changed to this status at this time, by `event`, `condition` or `both`."""
 
     at: datetime
     status: bool
@@ -85,7 +85,7 @@ def _with_event(state: State, record: EventRecord) -> State:
 
 
 def _learned(state: State, condition: str, fact: Fact) -> State:
-    """The state with one more fact, or with one that a second witness confirms."""
+    """Return the state with a new fact, or with a known one that a second witness confirms."""
     known = state.facts.get(condition, ())
     same = _same_change(known, fact, state.starts)
     if same is None:
@@ -132,7 +132,7 @@ def _of_one(
     for fact in facts:
         is_change = fact.status is not now and (fact.status or now is True)
         if not is_change and (fact.status or fact.evidence == "condition"):
-            # it was so already, or a first absence of pressure
+            # an unchanged status, or a first report of no pressure
             now, since = (fact.status, fact.at) if now is None else (now, since)
             continue
         yield PressureChange(

@@ -21,13 +21,13 @@ from streams.rules.eviction.signals import CONDITIONS, RESOURCES
 from streams.rules.pod_ends.when import event_when
 
 MAX_FACTS: Final = 20
-"""Attempts, shortages, counts of images and ends that a later witness can still complete."""
+"""Attempts, shortages, image counts and ends that are kept, because a later witness can complete them."""
 MAX_EVICTED: Final = 500
 _PRESSURES: Final = {RESOURCES[signal]: condition for signal, condition in CONDITIONS.items()}
 ONE_ROUND: Final = timedelta(seconds=60)
-"""The kubelet evicts, and samples show it, within so long of the Event."""
+"""Evictions, and the samples that show them, follow the Event within this time."""
 COUNTED: Final = 2 * ONE_ROUND
-"""Its metrics, which are read once a minute, have counted by then what it deleted."""
+"""The kubelet's metrics, which are read once a minute, have counted its deletions by then."""
 
 
 class Attempt(msgspec.Struct, frozen=True, array_like=True):
@@ -41,7 +41,7 @@ class Attempt(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Shortage(msgspec.Struct, frozen=True, array_like=True):
-    """Samples in a row that meet a threshold, and the first that meets none."""
+    """Consecutive samples that meet a threshold, and the first one after them that does not."""
 
     signal: str
     since: datetime
@@ -58,13 +58,13 @@ class State(msgspec.Struct, frozen=True):
     """Attempts by the uid of their Event, or its name."""
     shortages: tuple[Shortage, ...] = ()
     evicted: Shelves[tuple[str, datetime]] = {}
-    """Resource and time, by the pod's uid. The resource is empty if it is not known, and a cause if none was low."""
+    """Resource and time, by the pod's uid. The resource is empty if unknown, and a cause if no resource was low."""
     enough: tuple[tuple[str, datetime], ...] = ()
-    """Times at which its log says that this was enough, with the resource if it names one."""
+    """Times at which the kubelet's log reports success, with the resource if it names one."""
     relieved: tuple[tuple[str, datetime], ...] = ()
     """A pressure condition, and when it ended."""
     images: tuple[tuple[datetime, float], ...] = ()
-    """Images that the kubelet had deleted by then, since its start, whenever that changed."""
+    """Number of images that the kubelet had deleted since its start, at each change."""
 
 
 def step(state: State, record: EventRecord | MetricsRecord | Concluded) -> tuple[State, Sequence[Output]]:
@@ -187,7 +187,7 @@ def _row(state: State, attempt: Attempt) -> Reclaim:
 
 
 def _removed(images: Sequence[tuple[datetime, float]], attempt: Attempt) -> int | None:
-    """The images deleted from the last count before the attempt to the last soon after it; None if unknown."""
+    """Return the images deleted between the counts before and soon after the attempt; None if unknown."""
     before = [count for at, count in images if at <= attempt.first]
     after = [count for at, count in images if attempt.first < at <= attempt.last + COUNTED]
     return None if not before or not after or after[-1] <= before[-1] else round(after[-1] - before[-1])

@@ -1,4 +1,4 @@
-"""One trouble of a node's image GC from its first failure on, its verdict and why (rules: invalid-capacity)."""
+"""An episode of failing image GC on a node, with its verdict and explanation (rules: invalid-capacity)."""
 
 from datetime import datetime, timedelta
 from typing import Final
@@ -19,31 +19,31 @@ NEXT_RUN: Final = timedelta(minutes=6)
 """Time after a failure by which the next run, five minutes later, has ended."""
 UNDECIDED: Final = timedelta(minutes=11)
 SAME_RUN: Final = timedelta(seconds=10)
-"""ImageGCFailed repeats what an event of the same run has reported."""
+"""Within this time ImageGCFailed repeats the failure that another Event of the same run reported."""
 
 
 class Failure(msgspec.Struct, frozen=True):
     reported: ImageGcFailure
     at: datetime
     since: datetime
-    """The first occurrence among its `delta`, as far as the event has it."""
+    """The first occurrence among its `delta`, if the Event has it."""
     start: datetime | None
-    """The kubelet's last start before it, where one was seen."""
+    """The kubelet's last start before it, if one was seen."""
     delta: int
     lower_bound: bool
     consecutive: bool
-    """ImageGCFailed: the kubelet speaks so only from the second failure in a row on (rules: image-gc-loop)."""
+    """True for ImageGCFailed, which the kubelet emits from the second failure in a row on (rules: image-gc-loop)."""
     time_known: bool = True
 
 
 class Settings(msgspec.Struct, frozen=True, array_like=True):
-    """The kubelet's settings in percent of the image file system; defaults where `/configz` is missing."""
+    """The kubelet's settings in percent of the image file system; defaults if `/configz` is missing."""
 
     high_percent: int
     low_percent: int
     assumed: bool
     intended_by: str = ""
-    """The ConfigMap that they are from, if the kubelet did not answer."""
+    """The ConfigMap that they come from, if the kubelet did not answer."""
 
     @property
     def source(self) -> str:
@@ -60,26 +60,26 @@ class Episode(msgspec.Struct, frozen=True):
     since_start: datetime
     """The first failure after the kubelet's last start."""
     reported_runs: int = msgspec.field(name="heard")
-    """Runs by Events of their own, by lines of a log and by samples."""
+    """Failed runs, by their own Events, by log lines and by samples."""
     repeated: int
     """Times that ImageGCFailed was reported: from the second run in a row on (rules: image-gc-loop)."""
     only_repeated_runs: int = msgspec.field(name="apart")
-    """Runs of which ImageGCFailed is the only report."""
+    """Failed runs that only ImageGCFailed reports."""
     lower_bound: bool
     start_seen: bool
     at_start: bool
-    """Every failure was within a minute of a start."""
+    """True if every failure was within a minute of a start."""
     goes_on: bool
-    """ImageGCFailed, or samples without a capacity, show it."""
+    """True if ImageGCFailed or samples without a capacity confirm the failure."""
     settings: Settings
     decision: ImageGcDecision | None
-    """Decision of a run by the last sample before the last failure."""
+    """Image GC's decision, computed from the last sample before the last failure."""
     capacity_seen_at: datetime | None = None
     """The first later sample with a real capacity."""
     sandbox_image_lost_at: datetime | None = None
     time_known: bool = True
     unreported: str = ""
-    """Reason for the conclusion although no Event reports it; empty from the first Event on."""
+    """Reason for concluding a failure that no Event reports; empty from the first Event on."""
     verdict: str = ""
     """The last written verdict; empty while undecided."""
     only_repeated_at: datetime | None = msgspec.field(name="apart_at", default=None)
@@ -87,7 +87,7 @@ class Episode(msgspec.Struct, frozen=True):
 
     @property
     def occurrences(self) -> int:
-        """Return the runs that failed, at least: two Events with counts are about the same runs."""
+        """Return a lower bound of failed runs, because two Events with counts can be about the same runs."""
         return max(self.reported_runs + self.only_repeated_runs, self.repeated + 1 if self.repeated else 0)
 
     @property
@@ -123,7 +123,7 @@ def extend(episode: Episode, failure: Failure, settings: Settings, decision: Ima
     reported, repeated, only_repeated, at = _counted(failure, is_same_run=same_run)
     is_of_repeated = episode.only_repeated_at is not None and abs(failure.at - episode.only_repeated_at) <= SAME_RUN
     if is_of_repeated and not failure.consecutive:
-        only_repeated -= 1  # the Event of that run was sorted behind
+        only_repeated -= 1  # that run's own Event came later
     extended = msgspec.structs.replace(
         episode,
         reported=episode.reported if same_run else failure.reported,
@@ -170,7 +170,7 @@ def is_over(episode: Episode, failure: Failure) -> bool:
 
 
 def verdict(episode: Episode, starts: tuple[datetime, ...]) -> str:
-    """The verdict; empty while it is undecided. `starts` are the kubelet's of the last quarter of an hour."""
+    """Return the verdict; empty while undecided. `starts` are the kubelet's starts of the last 15 minutes."""
     if episode.reported.reason != "invalid_capacity":
         return "insufficient_freed" if episode.reported.reason == "insufficient_freed" else "persistent"
     around = [s for s in starts if episode.first_at - AT_START <= s <= episode.last_at]
@@ -289,7 +289,7 @@ def _amounts(episode: Episode) -> str:
 
 
 def _said(episode: Episode) -> str:
-    """Quote the error of a known reason; an unknown one has nothing else and is quoted as the reason."""
+    """Quote the error of a known reason; empty for an unknown one, whose error is quoted as the reason."""
     reported = episode.reported
     if not reported.text or reported.reason == "unknown":
         return ""
@@ -326,14 +326,14 @@ def _recovered(episode: Episode) -> str:
 
 
 def works_again(episode: Episode, held: Settings, decision: ImageGcDecision) -> str:
-    """A finding that a sample ends: by it there was nothing to free in a run that was due."""
+    """Explain a recovery by a sample: when a run was due, there was nothing to free."""
     used = f"{decision.usage_percent} % of the image file system is used"
     starts = "never runs" if decision.verdict == "disabled" else f"starts at {held.high_percent} %"
     return f"{used}, and it {starts}. It had failed {_times(episode)} {_span(episode)} because {_why(episode)}."
 
 
 def nothing_to_free(episode: Episode, held: Settings, decision: ImageGcDecision) -> str:
-    """A finding of settings that are replaced since: by those in force now there is nothing to free."""
+    """Explain a recovery by new settings, with which there is nothing to free."""
     used = f"{decision.usage_percent} % of the image file system is used"
     starts = "never runs" if decision.verdict == "disabled" else f"starts at {held.high_percent} %"
     before = f"It failed {_times(episode)} {_span(episode)}"

@@ -49,11 +49,11 @@ from streams.rules.pod_ends.when import event_when
 
 RUNS: Final = 3
 THREE_RUNS: Final = timedelta(minutes=16)
-"""In so long the kubelet has tried at least three times, five minutes apart."""
+"""In this time the kubelet has run image GC at least three times, five minutes apart."""
 SAME_START: Final = timedelta(seconds=5)
 """A kubelet's Event and its log report one start within seconds."""
 GAP: Final = timedelta(minutes=5)
-"""Without a sample for so long, usage may have been below meanwhile."""
+"""Usage may have been below the threshold meanwhile if no sample came for this long."""
 _COLLECTED: Final = "kubelet_image_garbage_collected_total"
 
 
@@ -63,7 +63,7 @@ class Above(msgspec.Struct, frozen=True, array_like=True):
     since: datetime
     last_at: datetime
     collected: float | None
-    """Images that the kubelet had deleted by then, since its start; None if no metrics were seen."""
+    """Images that the kubelet had deleted since its start; None if no metrics were seen."""
 
 
 def follow(
@@ -113,7 +113,7 @@ def images_collected(metrics: Iterable[Metric]) -> float | None:
 
 MAX_NAMES: Final = 32
 OVER_HIGH: Final = frozenset({"insufficient_freed", "delete_error"})
-"""Failures of a run that had something to free: usage was over the high threshold."""
+"""Reasons of failures in runs with something to free, because usage was over the high threshold."""
 
 
 class State(msgspec.Struct, frozen=True):
@@ -129,15 +129,15 @@ class State(msgspec.Struct, frozen=True):
     counted: dict[str, Counted] = {}
     """Events of image GC by namespace/name."""
     episodes: dict[str, Episode] = {}
-    """Episodes that are not known to have ended, by reason."""
+    """Episodes that may go on, by reason."""
     failed_at: datetime | None = None
     """Time of the last failure for any reason."""
     above: Above | None = None
-    """Time above the threshold, by samples and known settings; None while usage is below the high threshold."""
+    """The time above the high threshold, by samples and known settings; None while usage is below it."""
     collected: float | None = None
     """Images that the kubelet deleted since its start, by its metrics."""
     none_yet: bool = False
-    """There were metrics, and they did not count images: a kubelet begins to with the first that it deletes."""
+    """True if metrics had no count of images: a kubelet adds it with the first image that it deletes."""
 
 
 def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
@@ -166,7 +166,7 @@ def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
 
 
 def _of_this_node(state: State, made_at: datetime, now: datetime) -> tuple[State, Sequence[Output]]:
-    """Forget what is older than the Node object: it is about an earlier node of that name."""
+    """Forget everything older than the Node object, because it is about an earlier node of that name."""
     first = made_at - REGISTERS
     earlier = {reason: each for reason, each in state.episodes.items() if each.last_at < first}
     above = state.above if state.above and state.above.since >= first else None
@@ -178,7 +178,7 @@ def _of_this_node(state: State, made_at: datetime, now: datetime) -> tuple[State
 
 
 def expire(state: State, watermark: datetime) -> tuple[State, Sequence[Output]]:
-    """An undecided failure that was not repeated has passed."""
+    """Drop an undecided failure that was not repeated."""
     old = {reason: each for reason, each in state.episodes.items() if watermark - each.last_at >= UNDECIDED}
     return _passed(state, old, watermark)
 
@@ -227,7 +227,7 @@ def _started(state: State, at: datetime, *, is_line: bool) -> State:
 
 
 def _line(state: State, at: datetime) -> tuple[State, Occurrences, datetime]:
-    """Return what the line of a log adds: nothing about a run that an Event reported."""
+    """Return the failure of a log line; None about a run that an Event reported."""
     is_reported = state.failed_at is not None and abs(at - state.failed_at) <= SAME_RUN
     return state, Occurrences(0 if is_reported else 1, lower_bound=False), at
 
@@ -258,7 +258,7 @@ def _failed(state: State, failure: Failure, now: datetime, unreported: str = "")
 
 
 def _settings(state: State, config: KubeletConfiguration, now: datetime) -> tuple[State, Sequence[Output]]:
-    """New settings hold since the kubelet's last start, for it read them then; the first ones, if none was seen."""
+    """Take settings, which hold from the kubelet's last start on; the first ones hold from the beginning."""
     rows: list[Output] = []
     held = state.starts[-1] if state.starts else None if state.config is None else now
     state = msgspec.structs.replace(state, config=config)
@@ -295,7 +295,7 @@ def _unreported(state: State, now: datetime) -> tuple[State, Sequence[Output]]:
 
 
 def _evidence(state: State, reason: str, episode: Episode, now: datetime) -> tuple[State, Sequence[Output]]:
-    """An episode after a sample that follows its last failure."""
+    """Return an episode after a sample that follows its last failure."""
     decision = _decision(state)
     is_healthy = decision is not None and decision.verdict in {"below_high", "disabled"}
     held = _percents(state)
@@ -350,7 +350,7 @@ def _percents(state: State) -> Settings:
 
 
 def _decision(state: State) -> ImageGcDecision | None:
-    """Return the decision of a run by the last sample; None without one."""
+    """Return image GC's decision for the last sample; None without a sample."""
     if state.capacity is None:
         return None
     settings = _percents(state)
@@ -358,7 +358,7 @@ def _decision(state: State) -> ImageGcDecision | None:
 
 
 def _judge(state: State, reason: str, episode: Episode, now: datetime) -> tuple[State, Sequence[Output]]:
-    """Keep an episode, and write its row where a verdict can be given."""
+    """Keep an episode, and write its row if it has a verdict."""
     found = verdict(episode, state.starts)
     if not found:
         return msgspec.structs.replace(state, episodes={**state.episodes, reason: episode}), ()

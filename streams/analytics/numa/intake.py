@@ -83,7 +83,7 @@ def take_checkpoint(state: State, record: CpuManagerRecord) -> State:
 
 
 def take_memory(state: State, record: MemoryManagerRecord) -> State:
-    """A pod that ended and is not named by the next checkpoint has been forgotten."""
+    """Forget a pod that ended and that the next checkpoint does not name."""
     parsed = state.memory
     if parsed is None or record.checkpoint != state.memory_text:
         try:
@@ -109,7 +109,7 @@ def take_podresources(state: State, record: PodResourcesRecord) -> State:
 
 
 def take_error(state: State, record: SourceErrorRecord) -> State:
-    """Handle an error: a service that stopped answering does not contradict a checkpoint that is still read."""
+    """Drop the answer of a service that fails, so that it does not contradict a checkpoint that is still read."""
     if record.resource != PODRESOURCES or state.podresources is None or state.checkpoint is None:
         return state
     return _without_ended_pods(msgspec.structs.replace(state, podresources=None))
@@ -138,7 +138,7 @@ def take_object(state: State, record: NodeResourceTopologyRecord) -> State:
 
 
 def take_inventory(state: State, record: InventoryRecord) -> State:
-    """A complete list without an object of this node: it was deleted unseen, unless it came since."""
+    """Drop the object of this node if a complete list lacks it, unless it came after the list."""
     if record.resource != NODE_RESOURCE_TOPOLOGIES.name or record.keys or not state.objects:
         return state
     if state.objects_at is not None and state.objects_at > record.ts:
@@ -167,7 +167,7 @@ def take_node(state: State, record: NodeRecord | KnownNodeRecord) -> State:
     taints = {taint.key for taint in node.spec.taints or ()}
     allocatable: Mapping[str, str | int | float] = node.status.allocatable or {}
     if annotations and annotations.koordinator_raw_allocatable:
-        # Amplified by koordinator, allocatable can exceed what the machine has (rules: koordinator).
+        # koordinator can amplify allocatable beyond the machine's capacity (rules: koordinator)
         allocatable = _raw_allocatable(annotations.koordinator_raw_allocatable)
     machine = Machine(
         created_at=node.metadata.creation_timestamp,

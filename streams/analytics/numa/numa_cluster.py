@@ -24,7 +24,7 @@ from streams.rules.numa.skew import GROUP_GAP, cluster_skew
 
 NOTABLE_CORRELATION: Final = 0.5
 NOTABLE_GAP: Final = 0.1
-"""A correlation and a difference; if both are reached, nodes that joined later count as emptier."""
+"""Limits of correlation and difference; if both are reached, nodes that joined later count as emptier."""
 MOST_NAMES: Final = 50
 """Nodes of a group that a row names."""
 SHOWN_NAMES: Final = 5
@@ -123,11 +123,11 @@ _TS: Final = attrgetter("ts")
 BUCKET: Final = timedelta(minutes=1)
 REMEMBERED: Final = timedelta(days=1)
 SMALL_CLUSTER: Final = 100
-"""Nodes up to which every change is summed up at once; above it a minute is when the next one begins."""
+"""Up to this many nodes, every change gives rows at once; above it, once a minute."""
 FEW_PODS: Final = 50
-"""Up to which every change places all pods again; above it that is done once a minute."""
+"""Up to this many pods, every change places all pods again; above it, once a minute."""
 MANY_PODS: Final = 1000
-"""Above which it is done every ten minutes."""
+"""Above this many pods they are placed again every ten minutes."""
 
 
 class State(msgspec.Struct, frozen=True):
@@ -138,9 +138,9 @@ class State(msgspec.Struct, frozen=True):
     """Minutes that have rows, in order."""
     latest: dict[str, NodeNumaRecord] = {}
     is_unsummed: bool = False
-    """The newest minute of a large cluster has no rows yet."""
+    """True if the newest minute of a large cluster has no rows yet."""
     is_unplaced: bool = False
-    """Pods of a large cluster changed since they were placed last."""
+    """True if pods of a large cluster changed since they were last placed."""
     was_placed: bool = False
     has_gangs: bool = False
     newest: datetime | None = None
@@ -172,7 +172,7 @@ def step(state: State, record: NodeNumaRecord, *, group_gap: timedelta = GROUP_G
 
 
 def expire(state: State, watermark: datetime, *, group_gap: timedelta = GROUP_GAP) -> tuple[State, Sequence[Output]]:
-    """Sum up what a large cluster has left open, and forget what is older than a day."""
+    """Write the pending rows of a large cluster, and forget history older than a day."""
     rows: list[Output] = []
     if state.is_unsummed:
         rows += _rows(state, state.buckets[-1], group_gap)
@@ -188,7 +188,7 @@ def expire(state: State, watermark: datetime, *, group_gap: timedelta = GROUP_GA
 
 
 def _summed(state: State, record: NodeNumaRecord, group_gap: timedelta) -> tuple[State, list[Output]]:
-    """The record in the history of its node, and the rows of the minutes that it changes."""
+    """Add the record to its node's history, and return the rows of the minutes that it changes."""
     known = state.history.get(record.target, ())
     place = bisect_right(known, record.ts, key=_TS)
     entries = (*known[:place], _entry(record), *known[place:])
@@ -261,7 +261,7 @@ def _entry(record: NodeNumaRecord) -> Entry:
 
 
 def _rows(state: State, bucket: datetime, group_gap: timedelta) -> list[Output]:
-    """Always both rows, also of no node: one that was written before all was known has to be replaced."""
+    """Return both rows, even without nodes, because rows written before all was known must be replaced."""
     end = bucket + BUCKET
     nodes: dict[str, Entry] = {}
     for node, entries in state.history.items():
@@ -281,7 +281,7 @@ def _last_before(entries: Sequence[Entry], end: datetime) -> Entry | None:
 
 
 def _whatif(state: State) -> list[Output]:
-    """Place the pods of the nodes that take pods again; a control plane node counts only if it holds some."""
+    """Place the pods again on the nodes that take pods; a control plane node counts only if it holds some."""
     if state.newest is None:
         return []
     nodes = [each for _, each in sorted(state.latest.items()) if each.claims or not each.control_plane]

@@ -68,7 +68,7 @@ def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
 
 
 def expire(state: State, watermark: datetime) -> tuple[State, Sequence[Output]]:
-    """Emit what had to last for a while: accounts without NUMA nodes, and disagreements."""
+    """Emit conclusions that had to last for a while: accounts without NUMA nodes, and disagreements."""
     if state.vague_since and not state.is_settled and watermark - state.vague_since >= SETTLED_AFTER:
         return _conclude(msgspec.structs.replace(state, is_settled=True), watermark)
     return due_disagreements(state, watermark)
@@ -149,9 +149,9 @@ def _with_vagueness(state: State, ts: datetime, *, is_vague: bool) -> State:
 
 
 def _with_witnesses(shown: dict[str, NumaAllocation], now: Iterable[NumaAllocation]) -> dict[str, NumaAllocation]:
-    """Return shown rows without lost witnesses, as if they had never had them.
+    """Return the last rows without the witnesses that they lost.
 
-    Sources are read one after the other, so they differ for a moment at each change. If they continue to differ,
+    Sources are read one after the other, so they differ briefly at each change. If they continue to differ,
     that is a disagreement.
     """
     kept = dict(shown)
@@ -173,7 +173,7 @@ def _with_shown(state: State, **changes: Any) -> State:
 
 
 def _updated(shown: dict[str, R], now: Iterable[R], key: Callable[[R], str]) -> tuple[dict[str, R], list[R]]:
-    """The rows as they were last written, and those among `now` that have to be written."""
+    """Return the last written rows by key, and the rows of `now` that must be written."""
     written, changed = {}, []
     for row in now:
         last = shown.get(key(row))

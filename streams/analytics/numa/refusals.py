@@ -48,7 +48,7 @@ class _Refused(NamedTuple):
 
 
 def refusal(state: State, record: PodRecord | EventRecord) -> tuple[State, Sequence[NumaAdmissionFailure]]:
-    """The row of a refusal that this record is the first witness of."""
+    """Return the row of a refusal if this record is its first witness."""
     if isinstance(record, PodRecord) and record.change == "DELETED":
         uid = record.object.metadata.uid
         if on_shelf(state.refused, uid):
@@ -69,7 +69,7 @@ def refusal(state: State, record: PodRecord | EventRecord) -> tuple[State, Seque
 
 
 def _remembered(state: State, record: Record) -> State:
-    """The state with the time of a refusal whose pod is not known yet."""
+    """Remember the time of a refusal whose pod is not known yet."""
     event = record.object if isinstance(record, EventRecord) else None
     if event is None or event.reason not in REASONS or not event.involved.uid:
         return state
@@ -88,14 +88,14 @@ def _of_status(record: PodRecord) -> _Refused | None:
 
 
 def _with_end(found: _Refused, record: PodRecord) -> _Refused:
-    """Add what only the row of a refusal needs, which few failed pods have."""
+    """Add the facts that only the row of a refusal needs."""
     pod = record.object
     when = ended_by_status(pod, record.ts, starts_with_it=record.change == "ADDED", is_rejection=True)
     return found._replace(when=when, hands_cpus_over=hands_cpus_over(pod))
 
 
 def _of_event(state: State, record: EventRecord) -> _Refused | None:
-    """Only of a pod that is there and asks for exclusive CPUs, because the Event does not have how many."""
+    """Return the refusal of a known pod that requests exclusive CPUs, because the Event lacks their number."""
     event = record.object
     involved = event.involved
     known = state.pods.get(involved.uid)

@@ -33,7 +33,7 @@ _OFFLINE: Final = NumaNumbers(WHOLE_NODE, 0, 0, 0, 0, 0, 0)
 
 
 def allocation_rows(state: State, ts: datetime, best: Account, accounts: Sequence[Account]) -> list[NumaAllocation]:
-    """One row a NUMA node, and one of zeros for each that was written before and is no more."""
+    """Yield a row for each NUMA node, and a row of zeros for each one that has vanished."""
     machine = {node.numa_node: node for node in best.topology.numa_nodes} if best.topology else {}
     rows = [
         _allocation(state, ts, best, each, witnesses(best, accounts, each.numa_node), machine.get(each.numa_node))
@@ -46,7 +46,7 @@ def allocation_rows(state: State, ts: datetime, best: Account, accounts: Sequenc
 
 
 def pod_rows(state: State, ts: datetime, best: Account | None) -> list[NumaPod]:
-    """One row a container that holds CPUs, by the best account that knows pods, and one for each that let go."""
+    """Yield a row for each container that holds CPUs, by the best account that knows pods, or that released them."""
     rows = [] if best is None else [*_held(state, ts, best)]
     now = {pod_key(row) for row in rows}
     gone = [row for key, row in state.shown.pods.items() if row.cpus and key not in now]
@@ -78,7 +78,7 @@ def skew_row(state: State, ts: datetime, best: Account, spanning_pods: int) -> N
 
 
 def resource_rows(state: State, ts: datetime) -> list[NumaResource]:
-    """Memory by the kubelet's checkpoint, and memory and devices by podresources and NodeResourceTopology."""
+    """Yield memory by the kubelet's checkpoint, and memory and devices by podresources and NodeResourceTopology."""
     base = (state.cluster, ts, state.node)
     rows = [
         NumaResource(
@@ -103,7 +103,7 @@ def resource_rows(state: State, ts: datetime) -> list[NumaResource]:
 
 
 def stale_gauge_rows(record: Record, state: State) -> list[NumaDisagreement]:
-    """Gauges of the kubelet that contradict its own total (rules: kubelet-metrics)."""
+    """Report gauges of the kubelet that contradict its own total (rules: kubelet-metrics)."""
     view = state.gauges
     if view is None or not view.quirk:
         return []
@@ -116,7 +116,7 @@ def stale_gauge_rows(record: Record, state: State) -> list[NumaDisagreement]:
 
 
 def pod_account(state: State, accounts: Iterable[Account]) -> Account | None:
-    """The best account whose source knows which pods hold CPUs."""
+    """Return the best account whose source knows which pods hold CPUs."""
     known = (each for each in ordered_accounts(accounts) if _knows_pods(state, each.view))
     return next(known, None)
 
@@ -224,7 +224,7 @@ def _bin(best: Account, numbers: NumaNumbers) -> NumaBin:
 
 
 def _claims(state: State, best: Account | None) -> list[NumaClaim]:
-    """Return each pod's CPUs: of each container those that no larger one before it holds (rules: cpu-checkpoint)."""
+    """Return each pod's CPUs. A CPU that containers share counts for the largest (rules: cpu-checkpoint)."""
     if best is None:
         return []
     if best.view.fidelity != "exact":

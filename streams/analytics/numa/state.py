@@ -33,7 +33,7 @@ class PinnedPod(NamedTuple):
     koordinator_cpus: frozenset[int]
     crane_cpus: dict[int, int]
     is_active: bool
-    """A pod that ended is kept while a source still names it."""
+    """True if the pod ended; it is kept while a source still names it."""
 
     def cpus_by(self, source: str) -> int:
         """CPUs that it holds by crane's result, or by its spec."""
@@ -88,7 +88,7 @@ class State(msgspec.Struct, frozen=True):
     checkpoint_text: str = ""
     checkpoint: NumaView | None = None
     checkpoint_cpus: int = 0
-    """Shared and exclusive ones together."""
+    """Shared and exclusive CPUs."""
     memory_text: str = ""
     memory: MemoryManagerState | None = None
     metrics: tuple[Metric, ...] = ()
@@ -115,7 +115,7 @@ class State(msgspec.Struct, frozen=True):
     vague_since: datetime | None = None
     """Since when the best source does not know NUMA nodes."""
     is_settled: bool = False
-    """It did not for so long that no other source will."""
+    """True if it has not known them for so long that no other source will."""
     pending: dict[str, Pending] = {}
     shown: Shown = Shown()
 
@@ -154,14 +154,14 @@ def views(state: State) -> Iterator[NumaView]:
 
 
 def device_views(state: State) -> Iterator[NumaView]:
-    """The views that can have more than CPUs."""
+    """Return the views that can have more than CPUs."""
     if state.podresources is not None:
         yield state.podresources
     yield from state.objects.values()
 
 
 def uids_by_name(state: State) -> dict[tuple[str, str], str]:
-    """The uids of pods by namespace and name; of several the one that is active."""
+    """Return the uids of pods by namespace and name; an active pod wins over an ended one."""
     pods = sorted(state.pods.items(), key=lambda each: each[1].is_active)
     return {(pod.namespace, pod.pod): uid for uid, pod in pods}
 
@@ -191,7 +191,7 @@ def facts(state: State) -> NodeFacts:
 
 
 def cpu_policy(state: State) -> str:
-    """The CPU Manager's policy from what the kubelet wrote last, else from other sources; empty if unknown."""
+    """Return the CPU Manager's policy: by the kubelet's last checkpoint, else by other sources; empty if unknown."""
     if state.checkpoint is not None:
         return state.checkpoint.cpu_manager_policy
     if state.kubelet is not None:
@@ -200,7 +200,7 @@ def cpu_policy(state: State) -> str:
 
 
 def topology_policy(state: State) -> str:
-    """The Topology Manager's policy in the kubelet's spelling, empty if unknown."""
+    """Return the Topology Manager's policy in the kubelet's spelling, empty if unknown."""
     if state.machine is not None and state.machine.topology_policy == "SingleNUMANode":
         return "single-numa-node"
     if state.kubelet is not None:
@@ -210,7 +210,7 @@ def topology_policy(state: State) -> str:
 
 
 def topology_scope(state: State) -> str:
-    """The Topology Manager's scope in the kubelet's spelling, empty if unknown."""
+    """Return the Topology Manager's scope in the kubelet's spelling, empty if unknown."""
     if state.kubelet is not None:
         return state.kubelet.topology_manager_scope
     reported = (view.topology_manager_scope for view in state.objects.values())

@@ -1,4 +1,4 @@
-"""Places the existing pods by another strategy: rows of `numa_whatif`, of either scope."""
+"""Places the existing pods by other strategies: rows of `numa_whatif` for nodes and clusters."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime

@@ -15,15 +15,15 @@ from streams.fold.reducer import Output
 from streams.rules.scheduling.blind_spot import Counted, judge_cache, with_whole_cache
 
 _MOST: Final = 100
-"""Rows about nodes of one dump; the first row counts them all. As many rows wait for a dump."""
+"""Most rows about nodes of one dump, the first of which has their number; also most rows that wait for a dump."""
 HELD: Final = timedelta(seconds=90)
-"""Most that a number can be older than its record."""
+"""A count of nodes is at most this much older than its record."""
 _WITNESSED: Final = timedelta(minutes=10)
-"""Most that lies between a cache and what it is a witness of: a scheduler that restarts builds another."""
+"""A dump is evidence only within this time, because a restarted scheduler builds a new cache."""
 
 
 def cache_seen(state: State, record: SchedulerCacheRecord) -> tuple[State, Sequence[Output]]:
-    """Conclude from a cache: its own faults, or, if it is whole, that the list which is made of it is at fault."""
+    """Judge a dump: report the cache's faults or, if it is complete, blame the node list that is built from it."""
     queues = [
         SchedulingQueue(record.cluster, record.ts, record.scheduler, each.queue, each.pods, list(each.uids))
         for each in record.queues
@@ -38,7 +38,7 @@ def cache_seen(state: State, record: SchedulerCacheRecord) -> tuple[State, Seque
 
 
 def witnessed(state: State, rows: Sequence[Output]) -> tuple[State, list[Output]]:
-    """Give rows about lost nodes the evidence of a whole cache; remember those for which none was seen."""
+    """Add the evidence of a complete cache to rows about lost nodes; remember rows without one."""
     found, lost = list[Output](), state.lost
     for row in rows:
         if not isinstance(row, SchedulerBlindSpot) or row.verdict != "lost_node":
@@ -55,13 +55,13 @@ def witnessed(state: State, rows: Sequence[Output]) -> tuple[State, list[Output]
 
 
 def _had_all_nodes(state: State, cache: WholeCache, at: datetime) -> bool:
-    """Tell whether a whole cache is about the nodes of that time: it is near, and no node joined since."""
+    """Tell whether a complete cache shows the nodes of that time: it is near, and no node joined in between."""
     since = state.nodes.since
     return abs(at - cache.at) <= _WITNESSED and bisect_right(since, cache.at) >= bisect_right(since, at)
 
 
 def _is_a_witness(state: State, record: SchedulerCacheRecord) -> bool:
-    """Tell whether a cache without a fault has all nodes; a replica that does not lead shows no queues."""
+    """Tell whether a faultless cache has all nodes; only the leader's dump has queues."""
     if record.names is not None:
         return record.nodes > 0
     counted = _counted(state, record.ts)

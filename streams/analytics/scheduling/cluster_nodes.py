@@ -1,4 +1,4 @@
-"""A cluster's nodes since when each exists and takes pods, and the failures that are not judged yet."""
+"""A cluster's nodes, with the times since which each exists and takes pods, and failures to be judged."""
 
 from bisect import bisect_right, insort
 from datetime import datetime, timedelta
@@ -16,18 +16,18 @@ from streams.fold.shelves import Shelves, all_on, count_on, put, taken
 from streams.rules.values.labels import zone_key
 
 CLOCK_MINUTES: Final = 10
-"""Between two records of the cluster's time on the log of a node."""
+"""Minutes between two records of the cluster's time on a node's log."""
 
 
 class KnownNode(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     uid: str
     since: datetime
-    """When it was created; where that is unknown, when it was first seen."""
+    """Creation time, or first sight if that is unknown."""
     zone: str
     version: str
     """Version of its kubelet."""
     open_since: datetime | None = None
-    """Ready and not cordoned, with these taints, since then; None if it is not."""
+    """Since when it has been Ready and not cordoned, with these taints; None if it is not."""
     taints: list[Taint] = []
     """Taints that keep pods away."""
 
@@ -39,7 +39,7 @@ class Gone(msgspec.Struct, frozen=True, gc=False):
     since: datetime
     until: datetime
     unseen: bool = False
-    """Nobody saw it go: it may have been gone for long by then."""
+    """True if its deletion was not seen, so it may be long gone."""
 
 
 class ClusterNodes(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
@@ -50,7 +50,7 @@ class ClusterNodes(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 def observe(state: ClusterNodes, record: NodeRecord) -> ClusterNodes:
-    """The nodes after a record of one; the same object where a heartbeat changes nothing."""
+    """Return the nodes after a node's record; the same object if a heartbeat changes nothing."""
     name = record.object.metadata.name
     before = state.nodes.get(name)
     if record.change == "DELETED":
@@ -92,7 +92,7 @@ def reconciled(state: ClusterNodes, inventory: InventoryRecord) -> list[Record]:
 
 
 def _clocked(state: ClusterNodes, sign: HeardRecord) -> list[Record]:
-    """The time, for logs without data: once in CLOCK_MINUTES for each node, and not for all at once."""
+    """Send the time to logs without data: once in CLOCK_MINUTES for each node, spread over the minutes."""
     turn = int(sign.ts.timestamp()) // 60 % CLOCK_MINUTES
     names = sorted(
         name for name in state.nodes if name and crc32(name.encode(errors="replace")) % CLOCK_MINUTES == turn
@@ -134,7 +134,7 @@ def _ready_since(node: Node, seen_at: datetime) -> datetime | None:
 
 
 def _without(state: ClusterNodes, name: str, record: NodeRecord) -> ClusterNodes:
-    """Remove a node if the record is of another node of that name, because nobody saw the old one go."""
+    """Remove a node if the record is about a new node of that name: the old one's deletion was not seen."""
     node = state.nodes[name]
     gone = Gone(name, node.since, record.ts, unseen=record.reconciled or record.change != "DELETED")
     since = state.since.copy()
@@ -166,9 +166,9 @@ def existing_within(state: ClusterNodes, at: datetime, back: timedelta) -> int:
 
 
 WAITING_LIMIT: Final = 50_000
-"""Texts of pods that are remembered; beyond, the oldest are forgotten, and reported again if they come again."""
+"""Most texts of pods that are remembered. The oldest are forgotten first, and reported again if they repeat."""
 OPEN_LIMIT: Final = 20_000
-"""Failures that wait for their minute to end; beyond, a failure gets its row but no verdict."""
+"""Most failures that wait for their minute to end; a further one gets a row but no verdict."""
 
 
 class Waiting(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
@@ -187,7 +187,7 @@ class OpenFailure(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     row: SchedulingFailure
     oldest_minor: int = 0
     listed: bool = False
-    """The pod is older than its first observation, so its text may be as well."""
+    """True if the pod is older than its first observation, so its text may be old, too."""
     daemon: bool = False
     tolerations: list[Toleration] = []
 
@@ -198,7 +198,7 @@ class WholeCache(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     at: datetime
     nodes: int
     dumped: bool = False
-    """It names the nodes; else only their number is known."""
+    """True if it names the nodes; otherwise only their number is known."""
 
 
 class State(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -211,12 +211,12 @@ class State(msgspec.Struct, frozen=True, omit_defaults=True):
     open: Shelves[OpenFailure] = {}
     """Open failures by witness, pod and time."""
     placed: dict[str, datetime] = {}
-    """The last minute in which a node got a pod that could have gone elsewhere."""
+    """The last minute in which each node got a pod that could have gone elsewhere."""
     starved: dict[str, tuple[datetime, str]] = {}
     """The last verdict about a node, and since when."""
     cache: WholeCache | None = None
     lost: list[SchedulerBlindSpot] = []
-    """Rows about lost nodes for which no whole cache was seen."""
+    """Rows about lost nodes without the evidence of a complete cache."""
 
 
 def remember(state: State, key: str, last: Waiting) -> State:

@@ -23,13 +23,13 @@ from streams.rules.scheduling import blind_spot
 from streams.rules.scheduling.blind_spot import Cluster, Counted, Finding, Placement
 
 YOUNG: Final = timedelta(minutes=1)
-"""Time that a scheduler may take to learn of a node that came or went."""
+"""Time that a scheduler may take to notice a new or deleted node."""
 SETTLED: Final = timedelta(seconds=10)
-"""Records of one moment are at most this far apart."""
+"""Records of one observation are at most this far apart."""
 RETRIED: Final = timedelta(minutes=10)
-"""A listed pod's text may be that old: every version tries again at least that often."""
+"""A listed pod's text is at most this old, because every version retries at least that often."""
 STARVED: Final = timedelta(minutes=10)
-"""Time without new pods after which a node's case counts as evidence."""
+"""A node without new pods for this long counts as evidence."""
 
 
 def conclude(state: State, watermark: datetime) -> tuple[State, list[Row]]:
@@ -61,7 +61,7 @@ def _judge(state: State, failure: OpenFailure, cluster: Cluster, witnessed: Abst
 
 
 def evaluated(state: State, failure: OpenFailure, cluster: Cluster) -> Iterator[SchedulerBlindSpot]:
-    """Were all nodes looked at? At most one row."""
+    """Judge whether the scheduler looked at all nodes; at most one row."""
     row = failure.row
     if row.truncated or row.prefilter:
         return

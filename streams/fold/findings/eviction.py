@@ -65,7 +65,7 @@ class PressureChange(NamedTuple):
     @property
     def what(self) -> str:
         if self.status:
-            bound = " then or earlier" if self.evidence == "condition" else " about then"
+            bound = " at or before this time" if self.evidence == "condition" else " around this time"
             return f"{self.condition} began{'' if self.time_known else bound}."
         after = "" if self.lasted_seconds is None else f" after {in_words(self.lasted_seconds)}"
         return f"{self.condition} ended{after}{' because the kubelet restarted' if self.kubelet_restart else ''}."
@@ -175,7 +175,7 @@ class Eviction(NamedTuple):
 
 
 BROKEN_GC: Final = ("persistent", "restart_loop", "insufficient_freed")
-"""Verdicts about image GC that does not do its work."""
+"""Verdicts of failing image GC."""
 GC_VERDICTS: Final = {
     "benign_startup": "failed once at the start",
     "restart_loop": "fails at every start of the kubelet",
@@ -183,13 +183,13 @@ GC_VERDICTS: Final = {
     "insufficient_freed": "frees too little",
     "recovered": "works again",
 }
-"""The verdicts in words, as they follow "Image GC"."""
+"""The text after "Image GC", by verdict."""
 GC_WAS: Final = {
     "restart_loop": "failed at every start of the kubelet",
     "persistent": "kept failing",
     "insufficient_freed": "freed too little",
 }
-"""The same verdicts for a failure that is over, or may be."""
+"""The same in the past tense, for a failure that is or may be over."""
 
 
 def image_gc_head(verdict: str, reason: str, *, goes_on: bool = True) -> str:
@@ -223,7 +223,7 @@ def gc_is_heard(verdict: str, reason: str) -> timedelta:
 
 @row(table="reclaims", composed=("what",), version=("version",))
 class Reclaim(NamedTuple):
-    """Attempts of a kubelet to reclaim a resource, as one Event counts them."""
+    """A kubelet's attempts to reclaim a resource, counted by one Event."""
 
     cluster: str
     ts: datetime
@@ -234,7 +234,7 @@ class Reclaim(NamedTuple):
     outcome: str
     evicted: int
     signal: str
-    """The signal whose threshold samples show to be met; empty if none does, and the amounts are then None."""
+    """The signal that meets its threshold in samples; empty, with amounts of None, if no sample shows one."""
     threshold: int | None
     available_low: int | None
     available_after: int | None

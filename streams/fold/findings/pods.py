@@ -10,7 +10,7 @@ from streams.rules.values.expressions import Amount
 
 
 def is_waiting(change: Amount, phase: Amount) -> Amount:
-    """Tell whether a pod was Pending after a change of it, scheduled or not."""
+    """Tell whether a pod was Pending after a change, scheduled or not."""
     return (change == "pending") | ((phase == "Pending") & (change != "finished") & (change != "deleted"))
 
 
@@ -84,12 +84,12 @@ class PodEnd(NamedTuple):
 
     @property
     def cause_known(self) -> bool:
-        """Tell whether more is known than the word Evicted. A row that says why replaces one that does not."""
+        """Tell whether more is known than the word Evicted. A row with the cause replaces one without."""
         return self.cause != "kubelet_eviction"
 
     @property
     def ending(self) -> str:
-        """Return words for the end that follow "was"; empty if another sentence has them, or none fit."""
+        """Return the text after "was" for the end; empty if another sentence covers it, or no words fit."""
         evicted_by = "the eviction API" if self.actor == "eviction API" else self.actor
         drained = ", which drains the node" if self.actor in DRAINERS.values() else ""
         begun = "restarted" if self.container else "ended"
@@ -127,7 +127,7 @@ class PodEnd(NamedTuple):
 
 _SIGNALS: Final = {137: " (SIGKILL)", 143: " (SIGTERM)"}
 _WINDOWS: Final = -65_536
-"""Lowest exit code of Linux; a lower code is a status of Windows."""
+"""A lower exit code is a Windows status."""
 
 
 KERNEL_KILLS: Final = (
@@ -166,7 +166,7 @@ class Resize(NamedTuple):
 
 @row(table="cpu_throttling", high_rate=True)
 class CpuThrottling(NamedTuple):
-    """Counters since each cgroup was made."""
+    """Counters since each cgroup was created."""
 
     cluster: str
     ts: datetime
@@ -225,7 +225,7 @@ BLIND_VERDICTS: Final = {
     "stale_view": "counts fewer nodes than exist",
     "ghost_nodes": "counts nodes that do not exist",
 }
-"""The verdicts in words, as they follow "The scheduler"."""
+"""The text after "The scheduler", by verdict."""
 BLIND_ADVICE: Final = "Restart kube-scheduler, or add a node if it lost one"
 
 

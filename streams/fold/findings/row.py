@@ -33,7 +33,7 @@ NEVER_REPLACED: Final[set[str]] = set()
 _COMPOSED: Final[dict[type[Row], tuple[str, ...]]] = {}
 _VERSIONS: Final[dict[type[Row], tuple[str, ...]]] = {}
 _FIRST_FLAG: Final = 62
-"""Bit of a version's first flag; far below the others are microseconds, or a number."""
+"""Bit of a version's first flag; the low bits are microseconds, or a number."""
 _TIME_BITS: Final = 60
 _MICROSECOND: Final = timedelta(microseconds=1)
 _ONE_TIME: Final = timedelta(minutes=10)
@@ -49,10 +49,10 @@ def row(
 ) -> Callable[[type[RowType]], type[RowType]]:
     """Declare a row type, whose fields are the columns of `table`.
 
-    `composed`: properties with the words about a row, which its table stores behind the fields.
+    `composed`: properties with the words about a row, which its table stores after the fields.
     `high_rate`: rows come with every sample of every node, and are kept as long as samples are.
     `replaced`: a later row may have the natural key of an earlier one, and differ.
-    `version`: of two such rows that with the greater version holds; else the one that was stored last. It is a time
+    `version`: of two such rows the one with the greater version wins, otherwise the last stored one. It is a time
     or a number, behind the fields or properties that decide before it by being there.
     """
 

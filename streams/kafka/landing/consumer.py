@@ -33,8 +33,8 @@ from streams.kafka import metrics
 from streams.kafka.gaps import Gaps
 from streams.kafka.landing.portion import Begun, Buffers, Portion
 from streams.kafka.landing.ranges import read_logs, read_ranges
-from streams.kafka.landing.resume import UNKNOWN, UNKNOWN_MS, Arrivals, Landed, Resume, resume
-from streams.kafka.landing.store import FIRST_BACKOFF_SECONDS, Abandoned, Store, Storing, new_backoff
+from streams.kafka.landing.resume import UNKNOWN, UNKNOWN_MS, Landed, ReceivedOffsets, Resume, resume
+from streams.kafka.landing.store import FIRST_BACKOFF_SECONDS, Abandoned, Store, StoreThread, new_backoff
 from streams.kafka.message import message_of_record
 from streams.kafka.retention import RetentionWatch
 from streams.kafka.settings import LandSettings
@@ -86,7 +86,7 @@ class Landing:
             max_poll_interval_ms=NEVER_MS,
             max_partition_fetch_bytes=MAX_MESSAGE_BYTES,
             fetch_max_bytes=FETCH_BYTES,
-            check_crcs=False,  # TCP checks, and the broker did
+            check_crcs=False,  # TCP has checksums, and the broker checked
         )
         self._buffers = Buffers(self._settings, time.monotonic)
         self._unknown: set[TopicPartition] = set()
@@ -114,9 +114,9 @@ class Landing:
         self._ignorance = ""
         """Reason why the partitions' commits cannot be read; empty if they can."""
         self._busy = asyncio.Lock()
-        self._storing = Storing(store)
+        self._storing = StoreThread(store)
         self._gaps = gaps or Gaps()
-        self._arrivals = Arrivals(self._gaps)
+        self._arrivals = ReceivedOffsets(self._gaps)
         self._retention = RetentionWatch(group, options, self._consumer.assignment, self._gaps)
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -138,7 +138,7 @@ class Landing:
                 raise
             log.warning("the running insert did not finish in time; the next start repeats it")
         except KafkaError:
-            check_files(self._options.values())  # aiokafka does not always hand on why a connection failed
+            check_files(self._options.values())  # aiokafka can hide why a connection failed
             raise
 
     async def revoked(self) -> None:

@@ -11,7 +11,7 @@ from streams.kafka.gaps import Gaps
 from streams.kafka.takeover import Gap, GapKind
 
 
-class Arrivals:
+class ReceivedOffsets:
     """Adds to `gaps` messages that should have been received and were not; these topics have no other gaps."""
 
     def __init__(self, gaps: Gaps) -> None:

@@ -49,7 +49,7 @@ def new_backoff() -> Backoff:
     return Backoff(SYSTEM, initial_seconds=FIRST_BACKOFF_SECONDS, limit_seconds=LONGEST_BACKOFF_SECONDS, jitter=0.0)
 
 
-class Storing:
+class StoreThread:
     """Stores portions one after the other, on a daemon thread: a hanging database does not keep the process alive."""
 
     def __init__(self, store: Store) -> None:
@@ -69,7 +69,7 @@ class Storing:
     ) -> None:
         """Return when the portion is stored, after any number of retries.
 
-        Raises Abandoned if it is no longer ours, or the lander stops; and what storing raises.
+        Raises Abandoned if it is no longer ours, or the lander stops; and the store's errors.
         """
         await self._try(lambda: self._store(portion, landed), stop, is_ours, portion.token)
 

@@ -98,7 +98,7 @@ _DEVICES: Final[tuple[tuple[re.Pattern[str], str], ...]] = tuple(
         (rf"unknown Device Plugin {_NAME}", "The kubelet knows no device plugin of {0}."),
         (
             r'pod "[^"]*" container "[^"]*" changed request for resource "([^"]*)" from .*',
-            "A container requests another number of {0} than it was given.",
+            "A container requests a different number of {0} than it was given.",
         ),
         (
             (
@@ -116,7 +116,7 @@ _NO_ROOM_TO_PREEMPT: Final = re.compile(
     rf"[Nn]o set of running pods found to reclaim resources: \[\(res: {_NAME}, q: {_N}\).*",
     re.DOTALL,
 )
-"""A critical pod finds no room, even if all pods that it may preempt were gone."""
+"""A critical pod has no room even without all pods that it may preempt."""
 _LACKED: Final = re.compile(rf"\(res: {_NAME}, q: {_N}\)")
 _MOST_LACKED: Final = 8
 _DISK_FULL: Final = "no space left on device"
@@ -126,7 +126,7 @@ _SHUTDOWNS: Final = frozenset(
         "Pod was rejected as the node is shutting down.",
     }
 )
-"""Up to 1.21 with the reason that pods had which the shutdown ended, and since."""
+"""Texts of kubelets up to 1.21, which give the reason of pods that a shutdown ended, and of later ones."""
 _POD_BUDGET: Final = re.compile(r"pod rejected, .*\b(cpus?|memory|hugepages-\w{1,20})\b.*", re.DOTALL)
 _BY_REASON: Final[dict[str, tuple[RefusedBy, str]]] = {
     "TopologyAffinityError": (
@@ -167,7 +167,7 @@ _BY_REASON: Final[dict[str, tuple[RefusedBy, str]]] = {
 
 @lru_cache(maxsize=1024)
 def parse_refusal(reason: str, message: str) -> Refusal:
-    """Parse who refused the pod and over what, from the reason and text of a pod's status or an Event."""
+    """Parse who refused the pod and for which resource, from the reason and text of a pod's status or an Event."""
     text = without_rejection(message_body(message)).strip()
     if reason == "UnexpectedAdmissionError":
         found = _CAUSE.fullmatch(text)
@@ -215,7 +215,7 @@ def _out_of(reason: str, text: str) -> Refusal | None:
 
 
 def _others(text: str) -> Refusal | None:
-    """No room even by preemption, or a disk on which the device manager cannot keep what it gives."""
+    """Parse a lack of room even after preemption, or a disk too full for the device manager's checkpoint."""
     if found := _NO_ROOM_TO_PREEMPT.fullmatch(text):
         each_missing = [_missing(name, _number(lacks)) for name, lacks in _LACKED.findall(text)[:_MOST_LACKED]]
         missing = " and ".join(filter(None, (", ".join(each_missing[:-1]), each_missing[-1])))
@@ -227,7 +227,7 @@ def _others(text: str) -> Refusal | None:
 
 
 def _plugins(text: str) -> Refusal | None:
-    """Blame the device manager for what it learns of plugins while the pod is admitted."""
+    """Parse a failure of the device manager to update its plugins during admission."""
     if not text.startswith("Update plugin resources failed due to "):
         return None
     return Refusal("device_manager", words="The kubelet could not count the devices that the pod was given.")
@@ -253,7 +253,7 @@ def _cpus(cause: str) -> Refusal | None:
     found = _FEWER_CPUS.fullmatch(cause)
     if found is None:
         known = cause.startswith(("[cpumanager]", "failed to allocate cpus", "accounting error, "))
-        words = "The kubelet's CPU manager could not give the CPUs."
+        words = "The kubelet's CPU manager could not allocate the CPUs."
         return Refusal("cpu_manager", CPU, words=words) if known else None
     requested, available = (_number(found[i]) for i in (1, 2))
     if requested is None or available is None:
@@ -286,7 +286,7 @@ def _memory(cause: str) -> Refusal | None:
     if not cause.startswith("[memorymanager]"):
         return None
     found_none = "no NUMA nodes with enough memory" in cause or "failed to find NUMA nodes" in cause
-    how = "found no NUMA nodes that can give the memory" if found_none else "could not give the memory"
+    how = "found no NUMA nodes with enough memory" if found_none else "could not allocate the memory"
     return Refusal("memory_manager", "memory", words=f"The kubelet's memory manager {how}.")
 
 

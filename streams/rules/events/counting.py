@@ -19,7 +19,7 @@ class Counted(NamedTuple):
 
 
 class Bucket(NamedTuple):
-    """The tokens left in a recorder's bucket, as far as the events that passed it show."""
+    """The tokens left in a recorder's bucket, by the Events that it let through."""
 
     tokens: float
     at: float
@@ -33,7 +33,7 @@ class Occurrences(NamedTuple):
 
 
 def event_count(event: Event) -> int:
-    """Return the count that the object states, at least 1."""
+    """Return the count in the object, at least 1."""
     series = event.series.count if event.series else 0
     return max(1, series, event.count or 0, event.deprecated_count or 0)
 

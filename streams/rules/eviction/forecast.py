@@ -125,20 +125,20 @@ WEIGHT: Final = 0.35
 SPREAD: Final = 1.28
 """Standard deviations from the middle to the 10th and the 90th percentile."""
 RATE_CHANGES: Final = 0.2
-"""A growth is not steadier than this part of its rate, independent of its history."""
+"""Least uncertainty of a rate, as a share of it, however steady it was."""
 NOISE_MEETS: Final = 1.5
 """Deviations below the line of the lowest coming sample: one sample is enough to meet a threshold."""
 HORIZON_SPANS: Final = 12.0
-"""A line is not drawn further ahead than this many times the span that supports it."""
+"""A line is extended by at most this many times the span that supports it."""
 BAND_SPANS: Final = 36.0
-"""Nor is its latest time."""
+"""The same limit for its latest time."""
 TRUSTED: Final = 2.0
 """A fall must be this many times as large as the upward errors; otherwise nothing is forecast."""
 SAMPLE_SECONDS: Final = 10.0
-"""Seconds between two checks of the kubelet, and so its delay."""
+"""Seconds between two checks of the kubelet, which is its delay."""
 
 Errors: TypeAlias = tuple[float | None, ...]
-"""Root of the mean square, one for each of AHEAD; None if none has come due."""
+"""Root mean square error for each of AHEAD; None if no forecast has come due."""
 _NONE: Final = (None,) * len(AHEAD)
 Due: TypeAlias = tuple[tuple[float, float] | None, ...]
 """Due time and value of the waiting forecast of each distance in AHEAD."""
@@ -152,22 +152,22 @@ class Band(NamedTuple):
     latest: float
 
 
-class Course(NamedTuple):
+class AmountHistory(NamedTuple):
     """The remembered course of one amount: at most a few hundred numbers."""
 
     window: Window = ()
     due: Due = _NONE
     above: Errors = _NONE
-    """Excess of samples over their forecasts, for falls that did not go on."""
+    """Excess of samples over their forecasts, for falls that stopped."""
     below: Errors = _NONE
     swings: Swings = NO_SWINGS
 
 
-NO_COURSE: Final = Course()
+NO_HISTORY: Final = AmountHistory()
 MET: Final = Band(0.0, 0.0, 0.0)
 
 
-def follow(course: Course, seconds: float, value: int, capacity: int) -> tuple[Course, Line | None]:
+def follow(course: AmountHistory, seconds: float, value: int, capacity: int) -> tuple[AmountHistory, Line | None]:
     """Return the course with one more sample, and the line that it supports; an old sample changes nothing."""
     window, due, above, below, swings = course
     if window and seconds <= window[-1][0]:
@@ -185,7 +185,7 @@ def follow(course: Course, seconds: float, value: int, capacity: int) -> tuple[C
                 for waiting, distance in zip(due, AHEAD, strict=True)
             ]
         )
-    return Course(window, due, above, below, with_sample(swings, seconds, value, capacity)), ahead
+    return AmountHistory(window, due, above, below, with_sample(swings, seconds, value, capacity)), ahead
 
 
 def _off(above: Errors) -> Callable[[float], float] | None:
@@ -207,13 +207,13 @@ def _mean(known: float | None, error: float) -> float:
     return error if known is None else sqrt((1 - WEIGHT) * known * known + WEIGHT * error * error)
 
 
-def since(course: Course, seconds: float) -> Course:
+def since(course: AmountHistory, seconds: float) -> AmountHistory:
     """Return the course from a time on, when the kubelet restarted."""
     kept = tuple(point for point in course.window if point[0] >= seconds)
-    return course if len(kept) == len(course.window) else Course(window=kept)
+    return course if len(kept) == len(course.window) else AmountHistory(window=kept)
 
 
-def forecast(course: Course, ahead: Line | None, value: int, threshold: int | None) -> Band | None:
+def forecast(course: AmountHistory, ahead: Line | None, value: int, threshold: int | None) -> Band | None:
     """Return when the amount falls below the threshold; None if the fall is not clearly larger than the noise."""
     if threshold is None:
         return None
@@ -246,7 +246,7 @@ def _reach(ahead: Line, threshold: int, above: Errors, below: Errors, seen_late:
 def _crosses(
     room: float, fall: float, slower: float, noise: float, errors: Sequence[float], side: int
 ) -> float | None:
-    """When the line, moved by its error to one side, is below the threshold."""
+    """Return when the line, shifted by its error to one side, is below the threshold."""
     before, left = 0.0, room + side * noise
     if left <= 0:
         return 0.0
@@ -271,7 +271,7 @@ def _filled(errors: Errors) -> Sequence[float]:
 
 
 def _error_at(errors: Sequence[float], seconds: float) -> float:
-    """Interpolated; beyond the last they grow with the distance."""
+    """Interpolate the errors; beyond the last distance they grow with the distance."""
     place = bisect_left(AHEAD, seconds)
     if place == len(AHEAD):
         return errors[-1] * seconds / AHEAD[-1]

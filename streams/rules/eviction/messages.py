@@ -71,7 +71,7 @@ class LimitEviction(NamedTuple):
 
 
 class UnexplainedEviction(NamedTuple):
-    """A pod with only the word Evicted, or with a log line without a reason: any of these three kinds."""
+    """A pod with only the word Evicted, or with a log line without a reason: it can be any of these three kinds."""
 
 
 Eviction: TypeAlias = PressureEviction | AdmissionRejection | LimitEviction

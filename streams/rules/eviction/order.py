@@ -16,7 +16,7 @@ from streams.rules.values.expressions import Amount, either
 from streams.rules.values.version import is_at_least
 
 UNEXPLAINED: Final = 0.1
-"""If all pods together use less than this share of the total, they do not explain the pressure. It is our choice."""
+"""Pods that together use less than this share do not explain the pressure. The value is our choice."""
 
 
 class RankedPod(NamedTuple):
@@ -42,11 +42,11 @@ class RankedPod(NamedTuple):
     volumes_inodes_used: int = 0
     processes: int = 0
     critical: bool = False
-    """Static, mirror, or of system-critical priority: never evicted under pressure (rules: eviction-loop)."""
+    """True for static, mirror and system-critical pods, which pressure never evicts (rules: eviction-loop)."""
 
 
 class SignalUse(NamedTuple):
-    """A pod's usage and request for one signal. Without stats usage is None: it goes first, except for PIDs."""
+    """A pod's usage and request for one signal. Without stats usage is None: it is evicted first, except for PIDs."""
 
     usage: int | None
     request: int
@@ -57,7 +57,7 @@ class Measure(NamedTuple):
     """The fields of `RankedPod` that the kubelet compares for a signal; an empty name stands for 0."""
 
     usage: tuple[str, ...]
-    """The fields that are added up."""
+    """The fields that are summed."""
     request: str = ""
     discount: str = ""
     """Subtracted from usage in the last comparison, among pods of one priority that all exceed, or all do not."""
@@ -108,14 +108,14 @@ def sort_key(is_pid: Amount, counts_processes: Amount) -> Comparison:
 
 
 def _by_usage(has_stats: Amount, usage: Amount, request: Amount, discount: Amount, priority: Amount) -> Amounts:
-    """Missing stats, then exceeding, then lower priority, then the larger usage above the request: lower goes first,
+    """Compare missing stats, exceeding, priority, then usage above the request: lower is evicted first,
     so each is stated the other way round. Without stats only the priority counts further.
     """
     return has_stats, has_stats & (usage <= request), priority, has_stats * (discount - usage)
 
 
 def _by_processes(has_stats: Amount, usage: Amount, _: Amount, __: Amount, priority: Amount) -> Amounts:
-    """Lower priority, then missing stats, then more processes (1.20 and later)."""
+    """Compare priority, missing stats, then processes (1.20 and later)."""
     return priority, has_stats, 0, has_stats * (0 - usage)
 
 
@@ -170,7 +170,7 @@ def _keys(signal: str, layout: Layout, pods: Sequence[RankedPod], kubelet_versio
 
 @cache
 def _fields(measure: Measure) -> tuple[tuple[int, ...], ...]:
-    """Return the indices of usage, request and discount in a `RankedPod`; to look up names for each pod is slow."""
+    """Return the indices of usage, request and discount in a `RankedPod`, because lookups by name are slow."""
     usage, request, discount = measure
     return tuple(
         tuple(map(RankedPod._fields.index, filter(None, names))) for names in (usage, (request,), (discount,))

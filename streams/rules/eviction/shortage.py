@@ -1,4 +1,4 @@
-"""Words for the resource that a node is short of, in the story, cards and alerts alike."""
+"""Words for the resource that a node is short of, shared by the story, cards and alerts."""
 
 from typing import Final
 
@@ -8,7 +8,7 @@ PRESSURES: Final = {
     "DiskPressure": "disk pressure",
     "PIDPressure": "PID pressure",
 }
-"""The node's conditions, as they follow "under"."""
+"""The text after "under", by condition."""
 FAMILIES: Final = {
     "memory": "memory",
     "ephemeral-storage": "disk",
@@ -20,7 +20,7 @@ FAMILIES: Final = {
 }
 """Kinds of shortage by resource and condition: disks run out of bytes and of inodes."""
 UNKNOWN_CAUSE: Final = "unknown"
-"""Cause of an eviction of which only the word Evicted was seen, or a line of a log that does not say why."""
+"""Cause of an eviction that only the word Evicted or a log line without a reason shows."""
 WHY_UNKNOWN: Final = "reason unknown"
 """Text after an eviction for this cause."""
 NO_NEW_PODS: Final = "no new pods are placed there"
@@ -29,10 +29,10 @@ WHILE_UNDER_PRESSURE: Final = "New pods may be refused, and pods can be evicted.
 
 
 def evicted_for(about: str) -> str:
-    """Return what pods were evicted for, by the resource that was low; UNKNOWN_CAUSE stands in place of one."""
+    """Return why pods were evicted, by the resource that was low, or UNKNOWN_CAUSE."""
     return WHY_UNKNOWN if about == UNKNOWN_CAUSE else f"low on {short_of(about)}"
 
 
 def short_of(resource: str) -> str:
-    """Return the resource that a kubelet evicts for, as it follows "low on"; an unknown one stays unchanged."""
+    """Return the text after "low on" for a resource; an unknown one stays unchanged."""
     return _SHORT_OF.get(resource, resource)

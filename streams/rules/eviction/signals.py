@@ -60,9 +60,9 @@ class Layout(StrEnum):
     SINGLE = "single"
     """One file system for all."""
     SEPARATE_IMAGEFS = "separate_imagefs"
-    """Images and writable layers on one of their own."""
+    """Images and writable layers on their own file system."""
     SPLIT = "split"
-    """Images on one of their own, writable layers on the node's."""
+    """Images on their own file system, writable layers on the node's."""
 
 
 class Observed(NamedTuple):
@@ -73,12 +73,12 @@ class Observed(NamedTuple):
 
 
 def measured(signal: str) -> str:
-    """Return a signal in words, such as "inodes of the node's file system"; an unknown one stays as it is."""
+    """Return a signal in words, such as "inodes of the node's file system"; an unknown one stays unchanged."""
     return _MEASURED.get(signal, signal)
 
 
 def observe(sample: NodeSample) -> dict[str, Observed]:
-    """Return the signals that the sample supports, in the order of `SIGNALS`.
+    """Return the signals that the sample has, in the order of `SIGNALS`.
 
     A signal of which any input is missing is not observed and so never met (rules: eviction-signals).
     """
@@ -109,7 +109,7 @@ def _memory(available_bytes: int | None, working_set_bytes: int | None) -> tuple
 
 
 def _processes(pids_max: int | None, pids_current: int | None) -> tuple[int | None, int | None]:
-    if not pids_max or pids_current is None:  # with a maximum of 0 nothing could run, not even the reporter
+    if not pids_max or pids_current is None:  # a maximum of 0 is wrong, because nothing could run
         return None, None
     return pids_max - pids_current, pids_max
 
@@ -117,7 +117,7 @@ def _processes(pids_max: int | None, pids_current: int | None) -> tuple[int | No
 def layout_of(sample: NodeSample) -> Layout:
     """Return the layout as one sample shows it.
 
-    File systems of equal capacity and equally many inodes are taken as one; what is available may differ, because
+    File systems of equal capacity and inodes count as one; their available amounts may differ, because
     they are sampled at different moments. So two disks of the very same size look like one. A file system that
     the sample does not know (capacity missing or 0) counts as the node's.
     """
@@ -152,7 +152,7 @@ def layout(
 
 
 _remembered: Final[Callable[..., Layout]] = lru_cache(8192)(layout)
-"""The capacities of a node hardly ever change."""
+"""Cached, because the capacities of a node rarely change."""
 
 
 def _may_be_same(one: Amount, one_inodes: Amount, other: Amount, other_inodes: Amount) -> Amount:

@@ -36,7 +36,7 @@ class BadThreshold(BadValue):
 
 
 class SignalThresholds(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """A signal's thresholds as texts, quantity or percent; None if there is none. See `threshold_value`."""
+    """A signal's thresholds as texts, quantity or percent, or None. See `threshold_value`."""
 
     hard: str | None = None
     soft: str | None = None
@@ -50,11 +50,11 @@ class NodeThresholds(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
     by_signal: dict[str, SignalThresholds] = {}
     assumed: bool = False
-    """The hard ones are the version's defaults, because no configuration has them."""
+    """True if the hard thresholds are the version's defaults, because no configuration has them."""
 
 
 def first_met(hard: Amount, soft: Amount) -> Amount:
-    """Return the higher of two thresholds, which a signal that falls meets first; None or null if there is none."""
+    """Return the higher of two thresholds, which a falling signal meets first; None or null without any."""
     if isinstance(hard, Expression):
         return Expression(f"if(ifNull({soft} > {hard}, {hard} IS NULL), {soft}, {hard})")
     return max((each for each in (hard, soft) if each is not None), default=None)
@@ -105,7 +105,7 @@ def default_hard(kubelet_version: str, *, windows: bool = False) -> dict[str, st
         signals.NODEFS_INODES_FREE: "5%",
         signals.IMAGEFS_AVAILABLE: "15%",
     }
-    # Absent in 1.28.0, present in 1.30.0; 1.29 was not read and counts with the older.
+    # absent in 1.28.0, present in 1.30.0; 1.29 was not read and counts as old
     if is_at_least(kubelet_version, 30):
         defaults[signals.IMAGEFS_INODES_FREE] = "5%"
     return defaults
@@ -145,7 +145,7 @@ def _configured(settings: KubeletConfiguration, defaults: Mapping[str, str]) -> 
     for signal in soft:
         if signal not in grace:
             raise _bad(signal, "a soft threshold needs a period in evictionSoftGracePeriod")
-    # Without a grace period it is a hard one.
+    # without a grace period it acts like a hard threshold
     hard = {signal: text for signal, text in soft.items() if not grace[signal]} | hard
     soft = {signal: text for signal, text in soft.items() if grace[signal] or hard[signal] != text}
     return {
@@ -258,7 +258,7 @@ _CAPACITY_OF = {
 
 
 def capacities_of(node: Node) -> dict[str, int]:
-    """Return the capacity in bytes that a Node itself has of each signal's resource, as far as it is known."""
+    """Return the known capacity in bytes of each signal's resource, from the Node object."""
     capacity = node.status.capacity or {}
     found: dict[str, int] = {}
     for signal, resource in _CAPACITY_OF.items():
@@ -287,7 +287,7 @@ def named_signal(
 def threshold_kind(
     signal: str, threshold: int | None, thresholds: Mapping[str, SignalThresholds], capacities: Mapping[str, int]
 ) -> str:
-    """Return which threshold of the signal that is, `hard` or `soft`; empty if it is neither, or not known.
+    """Return which threshold of the signal this is, `hard` or `soft`; empty if neither or unknown.
 
     A hard eviction gives its pods no grace, a soft one at most `evictionMaxPodGracePeriod`.
     """

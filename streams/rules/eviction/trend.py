@@ -11,7 +11,7 @@ from statistics import median
 from typing import Final, NamedTuple, TypeAlias
 
 Point: TypeAlias = tuple[float, float]
-"""Seconds of event time, and the value then; of old ones, the mean of several."""
+"""Seconds of event time, and the value; old points are means of several."""
 Window: TypeAlias = tuple[Point, ...]
 
 MAX_SECONDS: Final = 86_400.0
@@ -25,11 +25,11 @@ WIDER: Final = 1.4
 TOLERATED_ERRORS: Final = 5.0
 """Slopes agree within this many standard errors, computed as if noise had no memory."""
 TOLERATED_PART: Final = 0.02
-"""And within this part of the slope: on a straight line without noise there is no error at all."""
+"""They also agree within this share of the slope, because a line without noise has no error."""
 TOLERATED_OFF: Final = 1.0
 """They must also agree within this many times the errors of past forecasts over the span."""
 MOST_CORRELATION: Final = 0.93
-"""Upper bound for the share of one residual in the next: it widens the error of the slope."""
+"""Upper bound of the residuals' autocorrelation, which widens the error of the slope."""
 FEW_POINTS: Final = 3.0
 """The spread of few points is often too small: about what Student's distribution adds."""
 SIGNIFICANT: Final = 4.0
@@ -45,9 +45,9 @@ class Line(NamedTuple):
 
     per_second: float
     error: float
-    """Standard error of `per_second`, for noise that has a memory."""
+    """Standard error of `per_second`, for autocorrelated noise."""
     now: float
-    """The line's own value at the last sample."""
+    """The line's value at the last sample."""
     noise: float
     """Standard deviation of samples around the line."""
     span_seconds: float
@@ -157,9 +157,9 @@ def line(window: Window, off: Callable[[float], float] | None = None) -> Line | 
 
 
 def _line(n: float, slope: float, error: float, residue: float, steps: float, now: float, span: float) -> Line:
-    """Correct the error for noise with a memory; `residue` and `steps` are sums of squares of residuals and steps."""
+    """Correct the error for autocorrelated noise; `residue` and `steps` are sums of squared residuals and steps."""
     if residue > 0:
-        # Durbin and Watson: from the steps of the residuals, how much of one is left in the next
+        # Durbin-Watson: the autocorrelation, from the steps of the residuals
         correlation = min(MOST_CORRELATION, max(0.0, 1 - steps / residue / 2))
         error *= sqrt((1 + correlation) / (1 - correlation))
     error *= 1 + FEW_POINTS / (n - 2)

@@ -32,7 +32,7 @@ _WORDS: Final = {
 
 
 def because(reason: str, text: str = "") -> str:
-    """Return the words that follow "because"; for an unknown reason they quote `text`."""
+    """Return the text after "because"; for an unknown reason it quotes `text`."""
     return _WORDS.get(reason, f'of "{text}"' if text else "of what its message names")
 
 
@@ -40,7 +40,7 @@ class ImageGcFailure(NamedTuple):
     """A failed run of image GC; a number is None if the text does not have it."""
 
     result: Result
-    """`partial` where something was freed, `noop` where nothing was eligible, `error` where the run broke off."""
+    """`partial` if something was freed, `noop` if nothing was eligible, `error` if the run was aborted."""
     reason: Reason
     wanted_bytes: int | None = None
     """Since 1.35 only errors in deletion name it."""
@@ -48,7 +48,7 @@ class ImageGcFailure(NamedTuple):
     usage_percent: int | None = None
     """1.35 and later."""
     text: str = ""
-    """The beginning of an error in its writer's own words: the runtime's, or a text that is not known."""
+    """The start of the runtime's error, or of an unknown text."""
 
 
 _MOST_TEXT: Final = 300
@@ -120,7 +120,7 @@ def parse_image_gc(reason: str, message: str) -> ImageGcFailure | None:
 
 
 def is_consecutive(reason: str, message: str) -> bool:
-    """Tell whether an Event shows that the run of image GC before failed too: until 1.6 ImageGCFailed did not."""
+    """Tell whether an Event shows that the previous run failed, too; ImageGCFailed does since 1.7."""
     return reason == _FAILED and _OF_EACH_RUN.match(message_body(message)) is None
 
 

@@ -13,7 +13,7 @@ from streams.rules.values.expressions import Amount, choose, least, most
 DEFAULT_HIGH_PERCENT: Final = 85
 DEFAULT_LOW_PERCENT: Final = 80
 REGISTERS: Final = timedelta(minutes=1)
-"""A kubelet can report this long before it has made its Node; what is older is about an earlier node of that name."""
+"""A kubelet can report this long before it creates its Node; older facts are about an earlier node of that name."""
 
 Verdict: TypeAlias = Literal["disabled", "invalid_capacity", "below_high", "free"]
 """`disabled` never runs. `invalid_capacity` is a run that fails, as the capacity is 0. `below_high` has nothing to
@@ -75,7 +75,7 @@ def decide(
 
 
 def is_disabled(high_percent: Amount, maximum_age_seconds: Amount = 0) -> Amount:
-    """Tell whether image GC is never started; a maximum age (1.29 and later) keeps it running even at 100 percent."""
+    """Tell whether image GC never runs; a maximum age (1.29 and later) keeps it running even at 100 percent."""
     return (high_percent == 100) & (maximum_age_seconds == 0)  # noqa: PLR2004  # percent
 
 

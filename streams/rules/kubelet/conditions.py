@@ -9,7 +9,7 @@ from ingest.model.objects.base import Condition
 
 _REPORTED_ELSEWHERE: Final = frozenset({"Ready", "MemoryPressure", "DiskPressure", "PIDPressure"})
 _GOOD: Final = re.compile(r"(?:Ready|Healthy|Available|Voter|O[Kk])$")
-"""Endings of conditions that are True while all is well, such as `EtcdIsVoter`; any other is True in trouble."""
+"""Suffixes of conditions that are True on a healthy node, such as `EtcdIsVoter`; others are True in trouble."""
 
 
 class Problem(NamedTuple):
@@ -20,7 +20,7 @@ class Problem(NamedTuple):
 
 
 def problems(conditions: Iterable[Condition]) -> list[Problem]:
-    """Return the conditions that show trouble. Unknown does not: a silent kubelet has its own finding."""
+    """Return the conditions that report a problem. Unknown does not count: a silent kubelet has its own finding."""
     return [
         Problem(each.type, each.last_transition_time, ": ".join(filter(None, (each.reason, each.message.strip()))))
         for each in conditions

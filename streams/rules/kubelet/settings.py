@@ -60,15 +60,15 @@ def allocatable(config: KubeletConfiguration, version: str, capacity: Mapping[st
 
 
 SWINGS: Final = 3
-"""A condition that begins this often within SWINGS_WITHIN swings."""
+"""A condition that begins this often within SWINGS_WITHIN oscillates."""
 SWINGS_WITHIN: Final = timedelta(hours=1)
 _REMEMBERED: Final = timedelta(days=1)
 _WHOLE: Final = 100 * 1024**4
-"""A capacity by which percentages and percentages are compared."""
+"""A capacity for comparing two percentages."""
 
 
 class Kubelet(NamedTuple):
-    """Facts about a kubelet whose `/configz` was seen whole."""
+    """Facts about a kubelet with a complete `/configz`."""
 
     now: datetime
     config: KubeletConfiguration
@@ -125,7 +125,7 @@ def _nothing_left(kubelet: Kubelet) -> Iterator[Concern]:
 
 
 _SAME_BYTES: Final = 1 << 20
-"""A smaller difference is ignored: a file system's capacity is measured more than once, and nobody acts on it."""
+"""A smaller difference is ignored, because a file system's capacity is measured more than once."""
 
 
 def _allocatable_differs(kubelet: Kubelet) -> Iterator[Concern]:
@@ -188,8 +188,8 @@ def _daemon_sets(kubelet: Kubelet) -> Iterator[Concern]:
     for name in sorted(kubelet.daemon_sets):
         yield Concern(
             f"DaemonSet {name}",
-            "Its pods request no memory and are not critical: under memory pressure they go first, and a new one "
-            "comes to the same node at once.",
+            "Its pods request no memory and are not critical: under memory pressure they are evicted first, and "
+            "replacements come to the same node at once.",
             "Give it a memory request that it stays below, or priorityClassName system-node-critical.",
         )
 
@@ -201,8 +201,8 @@ def _soft_thresholds(kubelet: Kubelet) -> Iterator[Concern]:
         if each is None or text not in {each.soft, each.hard}:
             continue
         if not each.soft_grace_seconds:
-            problem = "The soft threshold has a grace period of 0 s: it acts at once, as a hard one."
-            yield Concern(f"evictionSoftGracePeriod {signal}", problem, "Set a longer period, as 1m30s.")
+            problem = "The soft threshold has a grace period of 0 s: it acts at once, like a hard one."
+            yield Concern(f"evictionSoftGracePeriod {signal}", problem, "Set a longer period, such as 1m30s.")
         if not kubelet.config.eviction_max_pod_grace_period:
             yield Concern(
                 "evictionMaxPodGracePeriod",
@@ -255,7 +255,7 @@ def _image_gc(kubelet: Kubelet) -> Iterator[Concern]:
     age = parse_duration(config.image_maximum_gc_age) if config.image_maximum_gc_age else 0.0
     if is_disabled(high, age):
         problem = "imageGCHighThresholdPercent is 100: image GC never runs, and images stay until pods are evicted."
-        yield Concern("imageGCHighThresholdPercent", problem, "Set it below 100 less imagefs.available, as 85.")
+        yield Concern("imageGCHighThresholdPercent", problem, "Set it below 100 minus imagefs.available, such as 85.")
         return
     each = effective_thresholds(config, kubelet.version).by_signal.get(IMAGEFS_AVAILABLE)
     text = (each.hard if each is not None else None) or ""
@@ -274,8 +274,8 @@ def _memory_qos(kubelet: Kubelet) -> Iterator[Concern]:
     share = "a part" if factor is None else f"{100 * factor:g} %"
     yield Concern(
         "MemoryQoS",
-        f"MemoryQoS is on: with cgroup v2 a container that uses its memory request and {share} of the room between "
-        "that and its limit, or without one the node's allocatable, is slowed down (memory.high).",
+        "MemoryQoS is on: with cgroup v2 a container is slowed down (memory.high) once it uses its memory request "
+        f"plus {share} of what lies between that and its limit, or the node's allocatable if it has no limit.",
         "See which pods stall on memory: leadsman query stalls. If it hurts, turn the feature gate off.",
     )
 
@@ -299,7 +299,7 @@ RULES: Final[Mapping[str, Rule]] = {
     "memory_qos": _memory_qos,
 }
 FADING: Final = frozenset({"oscillation"})
-"""Rules whose concerns end by time alone."""
+"""Rules whose warnings can end without a new record."""
 
 
 def concerns(kubelet: Kubelet) -> dict[tuple[str, str], Concern]:

@@ -93,7 +93,7 @@ def _take(cores: Sequence[_Core], free: Cpus, count: int, options: Assignment) -
 
 
 def _packed(cores: Sequence[_Core], free: Cpus, count: int, *, spread: bool) -> Cpus:
-    """Whole NUMA nodes and sockets, cores, then CPUs, each where least is free; with `spread` CPUs by their ids."""
+    """Yield NUMA nodes and sockets, cores, then CPUs, each where least is free; with `spread`, CPUs by their ids."""
     taken = frozenset[int]()
     levels = _levels(cores)
     for depth, level in enumerate(levels):
@@ -198,13 +198,13 @@ def _ceil(amount: int, divisor: int) -> int:
 
 
 def _levels(cores: Sequence[_Core]) -> tuple[_Level, _Level]:
-    """NUMA nodes and sockets, the larger kind first."""
+    """Return NUMA nodes and sockets, the larger kind first."""
     numa_first = len(set(map(_socket, cores))) >= len(set(map(_numa, cores)))
     return (_numa, _socket) if numa_first else (_socket, _numa)
 
 
 def _ordered(cores: Sequence[_Core], free: Cpus, levels: Sequence[_Level]) -> list[_Core]:
-    """Cores with free CPUs: by how many are free in their groups, and by the group's id, level by level."""
+    """Sort cores with free CPUs: by the free CPUs of their groups and the group's id, level by level."""
     able = [core for core in cores if core.cpus & free]
     counts = [Counter(level(core) for core in able for _ in core.cpus & free) for level in levels]
 

@@ -44,7 +44,7 @@ class CpuManagerState(NamedTuple):
         return frozenset().union(*map(parse_cpuset, [*lists, *self.pod_entries.values()]))
 
     def all_cpus(self) -> frozenset[int]:
-        """Shared and exclusive CPUs: the online ones, unless `strict-cpu-reservation`. Empty with policy none."""
+        """Return all online CPUs, without reserved ones under `strict-cpu-reservation`; empty with policy none."""
         return parse_cpuset(self.default_cpuset) | self.exclusive_cpus()
 
 

@@ -10,7 +10,7 @@ from streams.rules.numa.sources import PODRESOURCES, Amount, Holder, NumaView, N
 from streams.rules.values.version import is_at_least
 
 EXCLUSIVE_SINCE: Final = 23
-"""Kubernetes 1.23; before, `cpu_ids` of a container that shares are the shared pool's."""
+"""Kubernetes 1.23; before, `cpu_ids` of a container without exclusive CPUs are the shared pool."""
 _MOST_CPUS: Final = 65_536
 _MOST_NUMA_NODES: Final = 4096
 

@@ -19,7 +19,7 @@ from streams.rules.numa.sources import (
 from streams.rules.numa.topology import NumaTopology, lowest_cpus
 
 WHOLE_NODE: Final = -1
-"""Stands for the NUMA node of numbers that are known only for the whole node."""
+"""Used instead of a NUMA node for numbers of the whole node."""
 SINGLE_NUMA_NODE: Final = "single_numa_node"
 RESERVED_CPUS: Final = "reserved_cpus"
 
@@ -34,14 +34,14 @@ class NodeFacts(NamedTuple):
 
     topology: NumaTopology | None = None
     numa_named: frozenset[int] = frozenset()
-    """NUMA nodes that any source ever named."""
+    """NUMA nodes that any source has named."""
     capacity_cpus: int | None = None
     reserved: frozenset[int] | None = None
     """Reserved CPUs by `reservedSystemCPUs`, or all except those that podresources reports as allocatable."""
     reserved_cpus: int | None = None
     """Number by the amounts of system and kube reservation, or by capacity minus allocatable."""
     reserved_assumed: bool = True
-    """The amount is not from the kubelet's settings."""
+    """True if the amount is not from the kubelet's settings."""
 
 
 class Account(NamedTuple):
@@ -199,13 +199,13 @@ def _of_zones(view: NumaView) -> Account:
 
 
 def _of_whole_node(view: NumaView, facts: NodeFacts, explanation: str) -> Account:
-    """Counts of the node; they are those of its NUMA node where only one was ever named (`single_numa_node`)."""
+    """Return the node's counts, which are those of its NUMA node if only one was ever named (`single_numa_node`)."""
     single = facts.topology is None and len(facts.numa_named) == 1 and view.source in _OF_THE_KUBELET
     numa = next(iter(facts.numa_named)) if single else WHOLE_NODE
     cpus, reserved, assumed = _node_counts(facts)
     numbers = counted_numbers(numa, cpus, reserved, view.exclusive_cpus)
     if (numbers.free_cpus or 0) < 0:
-        # More is held or reserved than the node has by its source: the parts are facts, but not their difference.
+        # by its source more is held or reserved than the node has: the parts are facts, but their difference is not
         numbers = numbers._replace(free_cpus=None)
     noted = (SINGLE_NUMA_NODE,) if single else ()
     if single:
@@ -226,7 +226,7 @@ def _node_counts(facts: NodeFacts) -> tuple[int | None, int | None, bool]:
 
 
 def _reserved(view: NumaView, facts: NodeFacts, topology: NumaTopology) -> tuple[frozenset[int], bool]:
-    """Return the reserved CPUs, and whether they were concluded rather than reported."""
+    """Return the reserved CPUs, and whether they were inferred rather than reported."""
     if facts.reserved is not None:
         return facts.reserved & topology.cpus, False
     if view.reserved is not None:

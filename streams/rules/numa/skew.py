@@ -12,7 +12,7 @@ GROUP_GAP: Final = timedelta(hours=6)
 machines, takes minutes to a few hours, and the next one comes on another shift.
 """
 _FEWEST: Final = 3
-"""Number of nodes below which a rank correlation means nothing."""
+"""A rank correlation of fewer nodes is meaningless."""
 
 
 class Aged(NamedTuple):
@@ -21,7 +21,7 @@ class Aged(NamedTuple):
     created_at: datetime
     node: str
     ratio: float
-    """Its exclusive CPUs over those that are allocatable exclusively."""
+    """Exclusive CPUs divided by exclusively allocatable CPUs."""
 
 
 class AgeGroup(NamedTuple):
@@ -33,7 +33,7 @@ class AgeGroup(NamedTuple):
 
 class LateJoiners(NamedTuple):
     rank_correlation: float | None
-    """Spearman's, of a node's age and its ratio: 1 if each older node is fuller. None for fewer than 3 nodes, or
+    """Spearman's correlation of age and ratio: 1 if each older node is fuller. None for fewer than 3 nodes, or
     where all are equally old or equally full.
     """
     groups: tuple[AgeGroup, ...]

@@ -25,7 +25,7 @@ CRANE: Final = "crane"
 POD_SPEC: Final = "pod_spec"
 
 PREFERENCE: Final = (CHECKPOINT, PODRESOURCES, KOORDINATOR, VOLCANO, METRICS, NRT, CRANE, POD_SPEC)
-"""Between sources of one fidelity the earlier wins: the kubelet itself before what others derive from it."""
+"""Among sources of equal fidelity the first wins: the kubelet's own come before derived ones."""
 
 GAUGE: Final = "kubelet_cpu_manager_allocation_per_numa"
 TOTAL: Final = "kubelet_cpu_manager_exclusive_cpu_allocation_count"
@@ -50,9 +50,9 @@ class NumaZone(NamedTuple):
     reserved_cpus: int | None = None
     exclusive_cpus: int | None = None
     resources: dict[str, Amount] = {}  # noqa: RUF012  a NamedTuple's default; nobody mutates it
-    """All but cpu, by the API's name."""
+    """Resources except cpu, by the API's name."""
     distances: dict[int, int] = {}  # noqa: RUF012  as above
-    """To each NUMA node, 10 is local (ACPI)."""
+    """Distance to each NUMA node; 10 is local (ACPI)."""
 
 
 class Holder(NamedTuple):
@@ -70,9 +70,9 @@ class NumaView(NamedTuple):
 
     source: str
     fidelity: Fidelity
-    """The best that this source can give; a CPU id is exact only together with a topology."""
+    """The best fidelity of this source; CPU ids are exact only together with a topology."""
     producer: str = ""
-    """The writer, if named: exporters do not agree (rules: noderesourcetopology)."""
+    """The writer, if named, because exporters differ (rules: noderesourcetopology)."""
     cpus: tuple[Cpu, ...] = ()
     """The topology, if the source has it."""
     reserved: frozenset[int] | None = None

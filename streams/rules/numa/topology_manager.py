@@ -1,4 +1,4 @@
-"""Would the kubelet admit a pod with exclusive CPUs, and if not, in which words would it fail
+"""Decides whether the kubelet would admit a pod with exclusive CPUs, and with which words it would fail
 (rules: topology-manager).
 
 Kubernetes: pkg/kubelet/cm/topologymanager/{scope_container,scope_pod,policy_*,policy_options,topology_manager}.go,
@@ -20,7 +20,7 @@ Policy: TypeAlias = Literal["none", "best-effort", "restricted", "single-numa-no
 Scope: TypeAlias = Literal["container", "pod"]
 
 MOST_NUMA_NODES: Final = 8
-"""Above this the kubelet does not start with a policy but none, unless `max-allowable-numa-nodes` allows more."""
+"""The kubelet does not start with more and a policy other than none, unless `max-allowable-numa-nodes` allows it."""
 
 
 class Settings(NamedTuple):

@@ -92,15 +92,15 @@ _FAILED_PROBES: Final = ("Liveness probe ", "Startup probe ")
 _DEFAULT_GRACE_SECONDS: Final = 30
 _LONGEST_GRACE_SECONDS: Final = 3_600
 _PROBE_SLACK: Final = timedelta(seconds=30)
-"""Beside its grace period, from a failed probe to the status of a container that was killed for it."""
+"""Time besides the grace period from a failed probe to the status of the killed container."""
 _EVENT: Final = timedelta(seconds=1)
 """Events have whole seconds."""
 _CODE_UNKNOWN: Final = "ContainerStatusUnknown"
-"""The kubelet lost the container: its exit code 137 is made up."""
+"""The kubelet lost the container, and invented its exit code 137."""
 
 
 WITHOUT_WITNESS: Final = frozenset({"exited", "deleted"})
-"""Causes of an end without a known author, until one is seen."""
+"""Causes of an end whose author is unknown so far."""
 
 
 class End(NamedTuple):
@@ -120,7 +120,7 @@ class ContainerEnd(NamedTuple):
     restarted: bool
     terminated: ContainerTerminated
     started_at: datetime | None = None
-    """When it was started after this end; None where that is not known."""
+    """The next start after this end; None if unknown."""
 
 
 def pod_end(pod: Pod, read_at: datetime, *, is_gone: bool, is_first: bool = True) -> End | None:
@@ -188,7 +188,7 @@ def _ran(pod: Pod) -> bool:
 
 
 def own_end(pod: Pod, read_at: datetime) -> End | None:
-    """Return how a pod ended by itself, its processes having exited; None while it is not over.
+    """Return the end of a pod whose processes exited by themselves; None while it runs.
 
     A pod that its kubelet evicted did not end by itself, even if the text is unknown.
     """

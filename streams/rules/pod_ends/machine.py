@@ -20,9 +20,9 @@ RESTART: Final = timedelta(minutes=15)
 LATE: Final = timedelta(minutes=1)
 """The longest time from a start after the reboot to that Event, which waits for the node's first status."""
 DRAINS: Final = ("DeprovisioningTerminating", "DisruptionTerminating", "ScaleDown")
-"""Reasons of Events with which Karpenter and the cluster autoscaler drain a node as they mean to."""
+"""Reasons of Events with which Karpenter and the cluster autoscaler drain a node on purpose."""
 INTERRUPTED: Final = "TerminatingOnInterruption"
-"""Reason with which Karpenter drains one because the cloud takes its machine."""
+"""Reason with which Karpenter drains a node because the cloud takes its machine."""
 CONFIGURES: Final = ("Cordon", "Drain", "OSUpdateStarted", "Reboot", "Uncordon")
 """Reasons with which OpenShift's machine config drains, updates and reboots a node."""
 _CONFIGURERS: Final = (
@@ -53,7 +53,7 @@ class Machine(msgspec.Struct, frozen=True):
 
 
 def concerns_machine(kind: Amount, reason: Amount, component: Amount) -> Amount:
-    """Tell whether an Event is about what happens to a node's machine, as a drain and a reboot."""
+    """Tell whether an Event is about a node's machine, for example a drain or a reboot."""
     configured = is_among(component, _CONFIGURERS) & is_among(reason, (*CONFIGURES, "FailedToDrain"))
     return (kind == "Node") & (is_among(reason, (*DRAINS, INTERRUPTED, *_ENDS)) | configured)
 
@@ -114,7 +114,7 @@ def may_be_of_a_reboot(terminated: ContainerTerminated) -> bool:
 
 
 def end_of_container(terminated: ContainerTerminated) -> When | None:
-    """Return when a container ended, perhaps by a reboot: a runtime that found it gone writes its own start."""
+    """Return when a container ended. A runtime that found it gone after a reboot writes its own start instead."""
     at = terminated.finished_at
     is_known = known_code(terminated) in {SIGKILL, SIGTERM}
     return None if at is None else When(at, is_known, latest=None if is_known else at)

@@ -1,4 +1,4 @@
-"""Decides when a pod ended, by what is left of it (rules: how-pods-end); no other place decides it.
+"""Decides when a pod ended, by the facts that remain (rules: how-pods-end); nothing else decides it.
 
 An Event has the time; else the last container's end has it, else the condition that turned with it. A start is only
 the lower bound of an end, and the time of reading is the upper one.
@@ -63,8 +63,8 @@ def ended_by_status(pod: Pod, read_at: datetime, *, starts_with_it: bool, is_rej
     if started is None or started > read_at:
         return When(read_at, is_known=False, latest=read_at)
     if is_rejection and not starts_with_it and pod.status.start_time and read_at < started + _SECOND:
-        return When(started)  # both bounds are in one second, and an Event has no more than that
-    if started == read_at:  # nothing in its dump is newer: that is no time of reading, which bounds an end
+        return When(started)  # both bounds are in one second, which is the precision of an Event
+    if started == read_at:  # nothing in its dump is newer: the time of reading, which bounds an end, is unknown
         return When(started, is_known=False, earliest=started)
     guess = started if starts_with_it and pod.status.start_time else read_at
     return When(guess, is_known=False, earliest=started, latest=read_at)
@@ -97,7 +97,7 @@ def _ends_of_containers(pod: Pod) -> Iterator[datetime]:
 
 
 def _unready_since(pod: Pod) -> datetime | None:
-    """When it was ready last; None of a pod that never was, whose condition is as old as its start."""
+    """Return when it was last ready; None if never, because the condition is then as old as its start."""
     started = pod.status.start_time or pod.metadata.creation_timestamp
     since = [c.last_transition_time for c in pod.status.conditions or () if c.type in _READY and c.status == "False"]
     known = [each for each in since if each is not None and (started is None or each > started + _STARTS)]

@@ -40,7 +40,7 @@ Answer = TypeVar("Answer")
 
 
 def memoized(function: Callable[[Pod], Answer]) -> Callable[[Pod], Answer]:
-    """Keep answers by the fields that these rules read: pods of one workload share them, and versions of a pod."""
+    """Cache answers by the fields that these rules read: pods of one workload and versions of a pod share them."""
     known: dict[bytes, Answer] = {}
 
     @wraps(function)
@@ -71,7 +71,7 @@ def _keep_last(function: Callable[[Pod], bytes]) -> Callable[[Pod], bytes]:
 
 @_keep_last
 def _read_fields(pod: Pod) -> bytes:
-    """Encode all of a pod that rules about its requests and limits read."""
+    """Encode the fields of a pod that rules about requests and limits read."""
     spec, status = pod.spec, pod.status
     statuses = (*(status.init_container_statuses or ()), *(status.container_statuses or ()))
     resizes = [each.reason for each in status.conditions or () if each.type == "PodResizePending"]
@@ -94,7 +94,7 @@ def _read_fields(pod: Pod) -> bytes:
 _VOLUME: Final = re.compile(r"([^,:]+):(\d{1,19}):(\d{1,19})(?:,|$)", re.ASCII)
 
 
-class Used(NamedTuple):
+class VolumeUse(NamedTuple):
     used_bytes: int
     inodes: int
 
@@ -124,8 +124,8 @@ def volume_limits(pod: Pod) -> dict[str, int]:
 
 
 @lru_cache(maxsize=65_536)
-def used_by(names: tuple[str, ...], volumes: str) -> Used:
+def used_by(names: tuple[str, ...], volumes: str) -> VolumeUse:
     """Return the use of a sample's volumes (`PodColumns.volumes`) with these names; most are unchanged."""
     used = _VOLUME.findall(volumes)
     local = [(int(used_bytes), int(inodes)) for name, used_bytes, inodes in used if name in names]
-    return Used(sum(each[0] for each in local), sum(each[1] for each in local))
+    return VolumeUse(sum(each[0] for each in local), sum(each[1] for each in local))

@@ -54,5 +54,5 @@ FINISHED: Final = frozenset({"Succeeded", "Failed"})
 
 
 def has_ended(record: PodRecord) -> bool:
-    """Tell whether the pod was deleted or is finished, and holds nothing."""
+    """Tell whether the pod was deleted or has finished, so that it holds no resources."""
     return record.change == "DELETED" or record.object.status.phase in FINISHED

@@ -29,7 +29,7 @@ class Resizing(NamedTuple):
 
 
 def resizing(pod: Pod) -> Resizing | None:
-    """Return what the kubelet reports of a resize that is not done; None if it reports nothing."""
+    """Return the kubelet's report about an unfinished resize, or None."""
     conditions = {each.type: each for each in pod.status.conditions or () if each.status == "True"}
     if pending := conditions.get("PodResizePending"):
         return Resizing(_PENDING.get(pending.reason, "pending"), pending.message, pending.last_transition_time)
@@ -54,7 +54,7 @@ CRITICAL_PRIORITY: Final = 2_000_000_000
 class _Reported(NamedTuple):
     containers: dict[str, ContainerStatus]
     without_spec: bool
-    """True if the additional amount that a resize wants does not count."""
+    """True if the additional amount of the resize does not count."""
 
 
 @memoized
@@ -170,7 +170,7 @@ def _reserved(pod: Pod, *, without_spec: bool, missing: Mapping[str, int] = {}) 
 
 
 def _requests(pod: Pod, amounts_of: Callable[[Container], _Amounts], own: _Amounts | None) -> _Amounts:
-    """Without overhead. `own` are those of the pod itself; None for what its spec has."""
+    """Return the requests without overhead. `own` are pod-level ones; None for those of the spec."""
     requests = _effective(pod, amounts_of)
     if pod.spec.resources is None:
         return requests

@@ -21,7 +21,7 @@ from streams.rules.values.version import minor_version
 Verdict: TypeAlias = Literal["lost_node", "stale_view", "ghost_nodes", "inconclusive"]
 
 PINNED_ALONE_SINCE: Final = (1, 24)
-"""Release from which a pinned pod is tried on its node alone: the sum of reasons proves nothing."""
+"""Since this release a pinned pod is tried only on its node, so the sum of reasons proves nothing."""
 _UNMATCHED: Final = ("node(s) didn't match node selector", "node(s) didn't match Pod's node affinity")
 _CLOSED: Final = ("node(s) had taint", "node(s) had untolerated taint", "node(s) were unschedulable")
 """Reasons about nodes that are not open; an open node cannot be among them."""
@@ -113,7 +113,7 @@ def judge_evaluated(failure: Failure, cluster: Cluster) -> Finding | None:
     if unseen:
         evidence.append(
             f"node {failure.pinned_node[:_SHOWN_CHARACTERS]}, the only one for this pod, has been Ready, schedulable "
-            "and tolerated for over a minute, yet no reason speaks of it"
+            "and tolerated for over a minute, yet no reason mentions it"
         )
     node = failure.pinned_node if unseen else ""
     if doubt:
@@ -190,11 +190,11 @@ def judge_cache(
     if names is not None:
         lacking = sorted(settled - {*names, *missed})
         evidence = (
-            f"the scheduler's cache, dumped, has {counted(len(names), 'node')} and not this one, over a minute old"
+            f"the dump of the scheduler's cache has {counted(len(names), 'node')}, but not this one of over a minute"
         )
         findings += [Finding("stale_view", evidence, name) for name in lacking]
         verdict: Verdict = "ghost_nodes" if existing.complete else "inconclusive"
-        evidence = "the scheduler's cache, dumped, has it, and there has been no such node for a minute"
+        evidence = "the dump of the scheduler's cache has it, and there has been no such node for a minute"
         findings += [Finding(verdict, evidence, name) for name in sorted({*names} - known)]
         return findings
     finding = judge_counted(nodes, existing)
@@ -284,7 +284,7 @@ def judge_placement(placement: Placement, cluster: Cluster) -> Finding | None:
     if placement.ever_got_pods and not placement.daemon_pods_pending:
         return Finding("inconclusive", f"{evidence}; it had pods before and may be full")
     if not placement.ever_got_pods:
-        evidence += "; it never got one since it is known"
+        evidence += "; it has had none since it was first seen"
     return Finding("lost_node", f"{evidence}; {_zones(cluster)}; {_version(cluster)}")
 
 

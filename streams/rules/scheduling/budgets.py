@@ -29,7 +29,7 @@ class Budget(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """Pods that are already being evicted, and do not count again."""
 
 
-class Ruling(NamedTuple):
+class BudgetVerdict(NamedTuple):
     leave: Leave
     why: str = ""
 
@@ -56,23 +56,23 @@ def covering(
     )
 
 
-def ruling(found: Sequence[tuple[str, Budget]], before: int, lost: int = 0) -> Ruling:
+def ruling(found: Sequence[tuple[str, Budget]], before: int, lost: int = 0) -> BudgetVerdict:
     """Return the eviction API's answer for a running pod with these budgets. `before` is the number of pods of the
     same budget that go before it, and `lost` that of those among them without a successor.
     """
     if not found:
-        return Ruling("granted")
+        return BudgetVerdict("granted")
     if len(found) > 1:
         names = " and ".join(name for name, _ in found)
-        return Ruling("refused", f"budgets {names} both select it, and the API evicts no pod with two")
+        return BudgetVerdict("refused", f"budgets {names} both select it, and the API evicts no pod with two")
     ((name, budget),) = found
     if budget.is_stale:
-        return Ruling("unknown", f"budget {name} changed, and its controller has not evaluated it yet")
+        return BudgetVerdict("unknown", f"budget {name} changed, and its controller has not evaluated it yet")
     if refusal := _refusal(name, budget, lost):
-        return Ruling("refused", f"{refusal}{_unready(budget)}")
+        return BudgetVerdict("refused", f"{refusal}{_unready(budget)}")
     if before >= budget.allowed:
-        return Ruling("in_turn", f"budget {name} lets {budget.allowed} go at a time, until others are Ready")
-    return Ruling("granted")
+        return BudgetVerdict("in_turn", f"budget {name} lets {budget.allowed} go at a time, until others are Ready")
+    return BudgetVerdict("granted")
 
 
 def _refusal(name: str, budget: Budget, lost: int) -> str:

@@ -79,6 +79,8 @@ def spreads_with(each: Spread, pod: Neighbour, other: Neighbour) -> bool:
 
 
 class _Effect(NamedTuple):
+    """The terms and spread constraints through which an existing pod affects the new one."""
+
     other: Neighbour
     is_any: bool
     near: Sequence[NeighbourTerm]
@@ -108,25 +110,25 @@ class Neighbourhood:
                 self.join(place, other)
 
     def join(self, place: Place, other: Neighbour, by: Literal[1, -1] = 1) -> None:
-        bearing = self._effects.get(id(other))
-        if bearing is None:
-            bearing = self._effects[id(other)] = self._effect(other)
-        if not bearing.is_any:
+        effect = self._effects.get(id(other))
+        if effect is None:
+            effect = self._effects[id(other)] = self._effect(other)
+        if not effect.is_any:
             return
         labels = place.labels
         for counted, terms in (
-            (self._near, bearing.near),
-            (self._away, bearing.away),
-            (self._unwelcome, bearing.unwelcome),
-            (self._perhaps_unwelcome, bearing.perhaps),
+            (self._near, effect.near),
+            (self._away, effect.away),
+            (self._unwelcome, effect.unwelcome),
+            (self._perhaps_unwelcome, effect.perhaps),
         ):
             for domain in _domains(terms, labels):
                 counted[domain] += by
                 if not counted[domain]:
                     del counted[domain]
-        if bearing.alike:
+        if effect.alike:
             for counts, each in self._counted(place):
-                if each in bearing.alike:
+                if each in effect.alike:
                     counts[labels[each.topology_key]] += by
 
     def _effect(self, other: Neighbour) -> "_Effect":

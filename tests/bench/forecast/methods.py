@@ -5,7 +5,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from streams.rules.eviction.forecast import NO_COURSE, follow, forecast
+from streams.rules.eviction.forecast import NO_HISTORY, follow, forecast
 
 from .series import MINUTE, Floats, Series
 
@@ -25,7 +25,7 @@ Method: TypeAlias = Callable[[Series], Foretold]
 
 def ours(series: Series) -> Foretold:
     found = np.full((3, len(series.at)), np.nan)
-    course = NO_COURSE
+    course = NO_HISTORY
     for place, (at, available, threshold) in enumerate(
         zip(series.at.tolist(), series.available.tolist(), series.thresholds.tolist(), strict=True)
     ):

@@ -94,7 +94,7 @@ def test_the_recording_in_pieces_gives_the_same_alerts(database: Database, piece
     assert alerts(database) == whole
 
 
-def test_what_cannot_fire_is_reported_with_what_is_missing(database: Database) -> None:
+def test_an_alert_that_cannot_fire_is_reported_with_the_missing_input(database: Database) -> None:
     replay(database, list(read_sources([LATE_JOINERS])))
     rows = dicts(database, "SELECT * FROM alert_coverage")
     assert {row["alertname"] for row in rows} == set(ALERT_NAMES)

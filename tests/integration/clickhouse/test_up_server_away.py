@@ -20,7 +20,7 @@ from ingest.live.settings import LiveSettings
 from leadsman.run.in_process import InProcess
 from sql.database.errors import DatabaseUnreachable, QueryFailed
 from sql.database.open import connect
-from sql.database.patient import Patient
+from sql.database.patient import RetryingDatabase
 from sql.landing.batches import DatabaseCheckpoints, Lander
 from sql.schema.migrate import migrate
 from streams.analytics.registry import REDUCERS
@@ -32,7 +32,7 @@ CLOCK: Final = hurried(0.2)
 
 class Up(NamedTuple):
     process: InProcess
-    database: Patient
+    database: RetryingDatabase
     reported: list[str]
     stop: asyncio.Event
 
@@ -46,7 +46,7 @@ async def up(dsn: str, journal: Path, api: FakeApiServer) -> AsyncIterator[Up]:
     settings = LiveSettings(cluster="lab", resources=("pods",), kubelet=KubeletSettings(access="off"))
     with connect(dsn) as opened:
         migrate(opened)
-        database = Patient(opened, stop.is_set, reported.append)
+        database = RetryingDatabase(opened, stop.is_set, reported.append)
         with closing(Journal(journal, "")) as written, Lander(database) as lander:
             replay = Replay(REDUCERS, lander, DatabaseCheckpoints(database), resumes=True)
             live = Live(settings, access, clock=CLOCK)
@@ -107,7 +107,9 @@ def test_an_insert_whose_answer_was_lost_is_there_once(clickhouse: ClickHouseHtt
     with connect(clickhouse.dsn()) as opened:
         migrate(opened)
         clickhouse.inject("drop_after")
-        store_samples(Patient(opened, lambda: False, reported.append), summary(T0, "n", memory_available_bytes=1))
+        store_samples(
+            RetryingDatabase(opened, lambda: False, reported.append), summary(T0, "n", memory_available_bytes=1)
+        )
         assert opened.query("SELECT count() FROM node_samples").rows == [(1,)]
     assert len(reported) == 2
 
@@ -116,7 +118,7 @@ def test_an_insert_whose_answer_was_lost_is_there_once(clickhouse: ClickHouseHtt
 def test_what_no_retry_helps_against_is_raised_at_once(clickhouse: ClickHouseHttp, stopped: bool) -> None:
     reported: list[str] = []
     with connect(clickhouse.dsn()) as opened:
-        patient = Patient(opened, lambda: stopped, reported.append)
+        patient = RetryingDatabase(opened, lambda: stopped, reported.append)
         with pytest.raises(QueryFailed, match="nonesuch"):
             patient.query("SELECT * FROM nonesuch")
         if stopped:

@@ -146,7 +146,7 @@ async def _watched(cluster: Cluster, space: Space, logs: Logs) -> None:
                 return
 
 
-async def test_objects_deleted_while_nobody_watched_leave_no_ghosts(cluster: Cluster) -> None:
+async def test_objects_deleted_during_a_gap_leave_no_ghosts(cluster: Cluster) -> None:
     async with _space(cluster) as space:
         logs = Logs(space.name)
         await space.make_nodes()

@@ -25,7 +25,7 @@ from components.rows import row, store
 from leadsman.run.beside import MOST_AT_ONCE, answering
 from leadsman.run.silences import Silences
 from sql.database.errors import DatabaseError, DatabaseHeld, QueryFailed
-from sql.database.held import HOST, SOCKET, Held, connect_to_read, connected, listening
+from sql.database.held import HOST, SOCKET, SocketDatabase, connect_to_read, connected, listening
 from sql.database.open import connect
 from streams.fold.findings import NodeRow
 from waiting import PATIENCE_SECONDS, eventually
@@ -118,7 +118,7 @@ async def _an_assistant_is_answered(db: Path) -> None:
             assert not (await client.call_tool(tool, arguments)).is_error
 
 
-def test_a_killed_holder_leaves_a_socket_that_confuses_nobody(demo: Path, tmp_path: Path) -> None:
+def test_the_socket_of_a_killed_holder_is_ignored(demo: Path, tmp_path: Path) -> None:
     with _serving(demo, tmp_path) as serve:
         os.kill(serve.pid, signal.SIGKILL)
         serve.wait()
@@ -141,7 +141,7 @@ def test_many_commands_at_once_are_all_answered(served: Served) -> None:
 
 def test_a_huge_answer_takes_no_memory_of_the_holder(demo: Path, tmp_path: Path) -> None:
     with _serving(demo, tmp_path) as serve, connect_to_read(dsn(demo)) as held:
-        assert isinstance(held, Held)
+        assert isinstance(held, SocketDatabase)
         held.query("SELECT 1")
         before = _peak_mib(serve.pid)
         sql = "SELECT number, repeat('x', 50) FROM numbers(10000000) FORMAT Native"

@@ -91,7 +91,7 @@ def seen(db: Path, *rows: Any) -> None:
 
 
 @pytest.mark.asyncio
-async def test_where_all_is_well_nothing_is_wrong(tmp_path: Path, db: Path) -> None:
+async def test_a_healthy_cluster_has_no_findings(tmp_path: Path, db: Path) -> None:
     seen(db)
     found = await found_in(Api(), tmp_path, db)
     assert [each for each in found.values() if each.state != "ok"] == []

@@ -263,7 +263,7 @@ def answered(folder: Path, pod: str, *objects: dict[str, Any]) -> str:
     return " ".join(done.stdout.split())
 
 
-def test_whom_preemption_would_end_for_a_pending_pod_is_said(tmp_path: Path) -> None:
+def test_the_victims_of_preemption_for_a_pending_pod_are_named(tmp_path: Path) -> None:
     said = answered(tmp_path / "a", "urgent")
     assert "Preemption would end 1 pod on n: shop/young (priority 0)." in said
     assert "the list of PodDisruptionBudgets was not read" in said

@@ -203,7 +203,7 @@ GROWN: Final = (
 )
 
 
-def test_what_fills_the_disk_is_none_of_the_pods_that_are_evicted_for_it(replayed: Callable[..., Path]) -> None:
+def test_evicted_pods_are_not_blamed_for_a_disk_filled_from_outside(replayed: Callable[..., Path]) -> None:
     """Four pods with 20 KiB each went; something outside of pods grew, and met the threshold when the kubelet did."""
     database, filled = replayed(until=DISK_PRESSURE_AT), growth(DISK_PRESSURE_AT)
     ((used, slope, seconds),) = rows(GROWN, database)

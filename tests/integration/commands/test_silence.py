@@ -73,7 +73,7 @@ def test_a_silence_is_made_listed_and_expired(db: Path) -> None:
         (("expire", "ff"), "no silence has an id with that prefix"),
     ],
 )
-def test_what_cannot_be_silenced_is_refused_in_a_sentence(arguments: tuple[str, ...], message: str, db: Path) -> None:
+def test_an_impossible_silence_is_refused_in_a_sentence(arguments: tuple[str, ...], message: str, db: Path) -> None:
     done = leadsman("silence", *arguments, db=db)
     assert done.returncode == 2
     assert message in " ".join(done.stderr.split())

@@ -10,15 +10,15 @@ from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
 from components.kafka import Kafka
 from ingest.kafka.admin import ensure_topics
 from ingest.model.topics import topics as topics_of
-from streams.kafka.changelog import Changelog, Last
-from streams.kafka.gaps import Holes, Takeovers
+from streams.kafka.changelog import Changelog, LastMessage
+from streams.kafka.gaps import HoleChecker, Takeovers
 from waiting import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.components("kafka")
 
 
 @pytest.mark.asyncio
-async def test_a_transaction_marker_at_the_end_of_a_log_delays_nobody(kafka: Kafka) -> None:
+async def test_a_transaction_marker_at_the_end_of_a_log_delays_no_reader(kafka: Kafka) -> None:
     """A committed message, its marker, an aborted one and its marker, which may be where a replaced log had more."""
     topic = topics_of(f"markers-{uuid.uuid4().hex[:8]}", partitions=1).nodes
     servers, partition = kafka.bootstrap_servers, TopicPartition(topic.name, 0)
@@ -29,13 +29,13 @@ async def test_a_transaction_marker_at_the_end_of_a_log_delays_nobody(kafka: Kaf
         await producer.begin_transaction()
         await producer.send_and_wait(topic.name, b"v", b"k")
         await producer.abort_transaction()
-    holes = Holes({"bootstrap_servers": servers}, Takeovers())
+    holes = HoleChecker({"bootstrap_servers": servers}, Takeovers())
     async with asyncio.timeout(PATIENCE_SECONDS):
         assert await holes.is_same(partition, 0, stored.timestamp)
         for marker in (1, 3):
             assert not await holes.is_same(partition, marker, stored.timestamp)
-            assert await holes.newer({partition: Last(0, marker)}) == []
-        assert await holes.newer({partition: Last(0, 2)}) == [partition]
+            assert await holes.newer({partition: LastMessage(0, marker)}) == []
+        assert await holes.newer({partition: LastMessage(0, 2)}) == [partition]
         assert await holes.has(partition, 1, 2)
 
 
@@ -53,7 +53,7 @@ async def test_a_hole_is_offsets_without_a_message(kafka: Kafka, compacted: bool
                 await producer.send(topic.name, b"v", b"%d" % number)
     takeovers = Takeovers()
     takeovers.changelogs[topic.name] = Changelog()
-    holes = Holes({"bootstrap_servers": servers}, takeovers)
+    holes = HoleChecker({"bootstrap_servers": servers}, takeovers)
     assert await holes.has(partition, 1, 2)
     assert not await holes.has(partition, 1, 4)
     assert takeovers.gaps.counts == {(topic.name, kind): number for kind, number in gaps.items()}

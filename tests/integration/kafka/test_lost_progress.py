@@ -35,7 +35,7 @@ from streams.analytics.registry import REDUCERS
 from streams.fold.findings import NodeEvent
 from streams.kafka.app import Worker
 from streams.kafka.changelog import Changelog
-from streams.kafka.gaps import Gaps, Holes, Takeovers
+from streams.kafka.gaps import Gaps, HoleChecker, Takeovers
 from streams.kafka.landing.consumer import CHECK_SECONDS, Landing
 from streams.kafka.messages.findings import columns_of, decode_findings, encode_findings, finding_headers
 from streams.kafka.settings import LandSettings
@@ -346,7 +346,7 @@ async def test_a_message_is_known_by_its_time_and_only_where_the_log_has_it(kafk
     partition = TopicPartition(topics.nodes.name, 0)
     async with AIOKafkaConsumer(partition.topic, bootstrap_servers=servers, auto_offset_reset="earliest") as consumer:
         messages = [await consumer.getone(partition) for _ in range(4)]
-    holes = Holes({"bootstrap_servers": servers}, Takeovers())
+    holes = HoleChecker({"bootstrap_servers": servers}, Takeovers())
     last = messages[-1]
     assert all([await holes.is_same(partition, each.offset, each.timestamp) for each in messages])
     assert not await holes.is_same(partition, last.offset, last.timestamp + 1)

@@ -20,7 +20,7 @@ from fakes.clock import FakeClock
 from ingest.kafka import publish
 from ingest.kafka.admin import ensure_topics
 from ingest.kafka.aiokafka_fixes import started
-from ingest.kafka.publish import SENT, Publisher, Sent
+from ingest.kafka.publish import SENT, Publisher, PublisherNumber
 from ingest.model.topics import Topic
 from waiting import until
 
@@ -46,7 +46,7 @@ async def test_a_broken_producers_unsent_messages_arrive_once_and_in_order(kafka
         end = (await consumer.end_offsets([tp]))[tp]
         arrived = [await consumer.getone() for _ in range(end)]
     assert [int(each.value) for each in arrived] == [0, *numbers]
-    sent = [Sent.parse(dict(each.headers)[SENT]) for each in arrived if each.key == b"k"]
+    sent = [PublisherNumber.parse(dict(each.headers)[SENT]) for each in arrived if each.key == b"k"]
     assert [each.number for each in sent] == list(numbers)
     assert len({each.publisher for each in sent}) == 1
 

@@ -85,7 +85,7 @@ def test_only_the_quiet_cluster_is_all_clear(pages: dict[tuple[str, int], dict[s
     assert found == {"quiet": 1, "trouble": 0, "stale": 0, "no-samples": 0, "fleet": 0}
 
 
-def test_only_a_live_cluster_that_is_not_heard_of_is_grey(pages: dict[tuple[str, int], dict[str, Any]]) -> None:
+def test_only_a_silent_live_cluster_is_grey(pages: dict[tuple[str, int], dict[str, Any]]) -> None:
     grey = {state for state in STATES if pages[state, DESK]["read"]["aged"]}
     assert grey == {state for state in STATES if state.startswith("stale")}
 

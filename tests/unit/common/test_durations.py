@@ -61,7 +61,7 @@ def test_durations_are_read_in_seconds(text: str, seconds: float) -> None:
         "0s" * 65,
     ],
 )
-def test_what_is_no_duration_is_refused(text: str) -> None:
+def test_a_text_that_is_not_a_duration_is_refused(text: str) -> None:
     with pytest.raises(InvalidDuration):
         parse_duration(text)
 

@@ -75,7 +75,7 @@ async def test_a_part_that_ends_is_started_again_later_each_time(tmp_path: Path)
 
 
 @pytest.mark.parametrize("status", [0, 1])
-async def test_an_end_that_nobody_asked_for_is_none(tmp_path: Path, status: int) -> None:
+async def test_a_part_that_ends_by_itself_is_restarted(tmp_path: Path, status: int) -> None:
     count = tmp_path / "count"
     supervisor = _supervisor([_shell("a", f"echo >> {count}; exit {status}")], clock=FakeClock().clock)
 

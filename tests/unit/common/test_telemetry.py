@@ -223,7 +223,7 @@ async def test_many_who_ask_for_metrics_at_once_share_two_answers() -> None:
     assert begun == [0, 1]
 
 
-async def test_a_reader_who_leaves_takes_the_answer_from_nobody() -> None:
+async def test_a_disconnecting_reader_does_not_cancel_others_answers() -> None:
     port, reading, begun = free_port(), asyncio.Event(), list[int]()
 
     async def refresh() -> None:

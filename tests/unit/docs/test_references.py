@@ -175,7 +175,7 @@ def target_exists(_: Path, found: re.Match[str]) -> bool:
         pytest.param(TARGET, target_exists, "", id="targets of make", marks=pytest.mark.costly),
     ],
 )
-def test_what_is_cited_exists(
+def test_every_citation_exists(
     pattern: re.Pattern[str], exists: Callable[[Path, re.Match[str]], bool], suffix: str
 ) -> None:
     missing = unresolved(pattern, exists, suffix)

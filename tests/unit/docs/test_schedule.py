@@ -50,7 +50,7 @@ def test_the_last_process_computes_while_the_others_wait_for_components() -> Non
         assert begun == sorted(begun, key=lambda group: "/" in group)
 
 
-def test_whoever_has_none_of_its_kind_left_takes_one_of_the_other() -> None:
+def test_an_idle_process_takes_a_group_of_the_other_kind() -> None:
     for groups in ((*WAITING, *COMPUTING), WAITING, COMPUTING):
         begun = handed_out(3, groups)
         assert sorted(chain(*begun)) == sorted(groups)

@@ -85,7 +85,7 @@ def test_list_gives_each_item_as_added(tmp_path: Path, recorded: dict[str, list[
     assert [json.loads(entry.raw) for entry in entries] == pods
 
 
-def test_cluster_is_default_where_nobody_says_one(tmp_path: Path) -> None:
+def test_the_cluster_is_default_without_a_name(tmp_path: Path) -> None:
     assert observed(write(tmp_path / "a", pod("a")))[0].observation.cluster == "default"
 
 

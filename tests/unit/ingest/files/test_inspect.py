@@ -131,7 +131,7 @@ def test_unreadable_lines_are_counted_by_type_with_the_first_place(tmp_path: Pat
     assert inspection.observations == 2
 
 
-def test_an_object_that_a_replay_would_bury_is_reported_beforehand(tmp_path: Path) -> None:
+def test_an_object_that_a_replay_would_dead_letter_is_reported_beforehand(tmp_path: Path) -> None:
     inspection = inspected(tmp_path, line(0, object={"node": {"nodeName": 7}}))
     assert [each[:3] for each in inspection.unreadable] == [
         ("wrong_type", 1, Position(str(tmp_path / "capture.jsonl"), "1"))

@@ -14,7 +14,7 @@ from ingest.kafka.replay import Published, replay_into_kafka
 from ingest.model.observation import Observation, Observed, Position, Unreadable
 from ingest.model.records import DeadLetterRecord
 from ingest.model.topics import decode_record, topics
-from ingest.normalize.dead_letters import Buried
+from ingest.normalize.dead_letters import Letter
 
 T0 = datetime(2026, 7, 1, 12, tzinfo=UTC)
 TOPICS = topics("t", partitions=2)
@@ -73,12 +73,12 @@ def test_a_clusters_records_wait_until_kafka_has_the_nodes_records() -> None:
 def test_an_unreadable_line_is_a_dead_letter_with_its_number(item: Observed | Unreadable, error_type: str) -> None:
     recorded, published = replay(item)
     [told, (topic, key, value, headers, _)] = recorded.sent
-    buried = Buried.read(headers, b"")
+    letter = Letter.read(headers, b"")
     assert told[:2] == ("t.cluster", b"c")
     assert decode_record(told[2]) == DeadLetterRecord(ts=T0, cluster="c", error_type=error_type)
     assert (topic, key, value) == ("t.dead-letters", b"c", b"the line")
-    assert (buried.cluster, buried.ts, buried.error_type) == ("c", T0, error_type)
-    assert buried.position.source == "f"
+    assert (letter.cluster, letter.ts, letter.error_type) == ("c", T0, error_type)
+    assert letter.position.source == "f"
     assert published.dead_letters == {error_type: 1}
 
 

@@ -37,7 +37,7 @@ def stored(column: list[Any]) -> list[Any]:
 @settings(max_examples=EXAMPLES // 3)
 @given(samples())
 @example(PodColumns(namespace=["a"], pod=["a"], uid=["a"], **{name: [1] for name in TYPE_CODES}))  # type: ignore[arg-type]
-def test_what_was_packed_is_unpacked(pods: PodColumns) -> None:
+def test_packed_columns_unpack_unchanged(pods: PodColumns) -> None:
     assert unpack(pack(pods)) == {name: stored(getattr(pods, name)) for name in TYPE_CODES}
 
 

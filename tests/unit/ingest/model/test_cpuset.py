@@ -49,7 +49,7 @@ def test_lists_are_read_in_any_order(text: str, cpus: set[int]) -> None:
         "1²",
     ],
 )
-def test_what_is_outside_the_grammar_is_refused(text: str) -> None:
+def test_a_text_outside_the_grammar_is_refused(text: str) -> None:
     with pytest.raises(InvalidCpuSet):
         parse_cpuset(text)
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import msgspec
 import pytest
 
-from ingest.kafka.publish import Sent
+from ingest.kafka.publish import PublisherNumber
 from ingest.model.numbers import INT64_MAX, int64_of, storable
 from streams.fold.checkpoints import encoded
 from streams.kafka.codec import Emission
@@ -40,6 +40,6 @@ def test_a_header_with_a_number_that_no_state_can_hold_was_not_written_by_us(tex
     with pytest.raises(ValueError, match=r"."):
         int64_of(text)
     with pytest.raises(ValueError, match=r"."):
-        Sent.parse(f"{text} publisher".encode())
+        PublisherNumber.parse(f"{text} publisher".encode())
     with pytest.raises(ValueError, match=r"."):
         Emission.parse(f"1 {text} c/n".encode())

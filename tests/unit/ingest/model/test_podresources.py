@@ -156,7 +156,7 @@ def test_a_service_that_cannot_be_read_is_reported_in_words(
         read_podresources(socket)
 
 
-def test_a_socket_that_nobody_listens_on_is_reported(socket: Path) -> None:
+def test_a_socket_without_a_listener_is_reported(socket: Path) -> None:
     with pytest.raises(CannotReadError, match="UNAVAILABLE"):
         read_podresources(socket)
 

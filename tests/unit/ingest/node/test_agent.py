@@ -96,13 +96,13 @@ def test_a_sign_of_life_is_on_the_log_of_the_cluster_and_names_its_node(agent: A
     assert normalize(sign) == [HeardRecord(ts=time.clock.now(), cluster="c", resource="agent", target="n1")]
 
 
-def test_what_did_not_change_is_not_reported_again(agent: Agent, time: FakeClock) -> None:
+def test_unchanged_readings_are_not_reported_again(agent: Agent, time: FakeClock) -> None:
     agent.look()
     time.seconds += 599
     assert agent.look() == []
 
 
-def test_what_changed_is_reported_alone(agent: Agent, root: Path, time: FakeClock) -> None:
+def test_only_changed_readings_are_reported(agent: Agent, root: Path, time: FakeClock) -> None:
     agent.look()
     time.seconds += 10
     write(root / "var/lib/kubelet/cpu_manager_state", '{"policyName":"none"}')

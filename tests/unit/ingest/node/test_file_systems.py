@@ -100,7 +100,7 @@ def test_layers_without_their_folder_in_the_list_do_not_show_where_images_lie(tm
         " - ",
     ],
 )
-def test_what_is_not_a_disk_of_the_node_that_fills_is_left_out(tmp_path: Path, line: str) -> None:
+def test_file_systems_that_are_not_the_nodes_disks_are_left_out(tmp_path: Path, line: str) -> None:
     """Memory, networks, users' own file systems, images that nobody writes, volumes of pods, and broken lines."""
     assert found(tmp_path, ROOT, LOG, line) == [("/var/log", False)]
 
@@ -118,7 +118,7 @@ def test_a_file_system_is_named_once_by_its_shortest_mount_point(tmp_path: Path)
     assert found(tmp_path, ROOT, *lines) == [("/data", False)]
 
 
-def test_what_is_mounted_over_another_is_what_is_there(tmp_path: Path) -> None:
+def test_the_upper_of_two_mounts_is_reported(tmp_path: Path) -> None:
     over = "43 30 0:51 / /var/log rw - tmpfs tmpfs rw"
     assert found(tmp_path, ROOT, LOG, over) == []
 

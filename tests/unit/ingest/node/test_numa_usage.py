@@ -66,7 +66,7 @@ def test_cpu_time_is_that_since_the_sample_before(tmp_path: Path) -> None:
     assert [each["cpu_busy_ratio"] for each in found["numa_usage"]] == [0.75, 0.0]
 
 
-def test_without_proc_nobody_knows_the_cpu_time(tmp_path: Path) -> None:
+def test_without_proc_the_cpu_time_is_unknown(tmp_path: Path) -> None:
     machine(tmp_path)
     (tmp_path / "proc/stat").unlink()
     assert [each["cpu_busy_ratio"] for each in sampled(tmp_path)["numa_usage"]] == [None, None]

@@ -185,7 +185,7 @@ def test_whole_numbers_with_an_exponent_are_statistics_as_jq_prints_them() -> No
 
 
 @pytest.mark.parametrize("text", [b"", b"[]", b"{}", b'{"node":[]}', b'{"node":{}', b'{"node":{},"pods":[{}]}'])
-def test_what_is_no_summary_is_refused(text: bytes) -> None:
+def test_an_answer_that_is_not_a_summary_is_refused(text: bytes) -> None:
     with pytest.raises(msgspec.MsgspecError):
         STATS_SUMMARY.decode(text)
 

@@ -157,7 +157,7 @@ def test_names_of_names_without_an_end_are_damage(tmp_path: Path, capsys: pytest
 
 
 @pytest.mark.parametrize("make", [Path.touch, Path.mkdir, lambda path: path.write_bytes(b"\x1f\x8b\x08 no archive")])
-def test_what_is_no_archive_is_left_to_its_reader(tmp_path: Path, make: Callable[[Path], object]) -> None:
+def test_a_file_that_is_not_an_archive_is_left_to_its_reader(tmp_path: Path, make: Callable[[Path], object]) -> None:
     path = tmp_path / "x.tar.gz"
     make(path)
     with on_disk([path, tmp_path / "missing"]) as paths:

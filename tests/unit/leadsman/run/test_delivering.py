@@ -10,7 +10,7 @@ import pytest
 
 from components.rows import row, store
 from fakes.clock import START, FakeClock
-from leadsman.run.alert import KEPT, LOOK_SECONDS, Delivering, progress_file
+from leadsman.run.alert import KEPT, LOOK_SECONDS, AlertDelivery, progress_file
 from sql.database.open import Database, connect
 from streams.alerting.receivers.alert_states import WITHOUT_NEWS, Received
 from streams.alerting.receivers.posting import Failed
@@ -38,7 +38,7 @@ class Up:
         self.sent: list[str] = []
         self.fails = False
         opened = partial(connect, str(database), read_only=True)
-        self._new = partial(Delivering, opened, "c", file, silences=lambda: silences, clock=self.clock.clock)
+        self._new = partial(AlertDelivery, opened, "c", file, silences=lambda: silences, clock=self.clock.clock)
         self.start()
 
     def start(self) -> None:

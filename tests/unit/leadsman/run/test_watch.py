@@ -16,7 +16,7 @@ from ingest.kafka.settings import KafkaSettings
 from ingest.live.settings import ElectionSettings, LiveSettings
 from ingest.model.observation import Observation
 from ingest.model.topics import Headers
-from ingest.normalize.dead_letters import Buried
+from ingest.normalize.dead_letters import Letter
 from ingest.normalize.redact import Received
 from leadsman.run.watch import lease_name
 
@@ -30,7 +30,7 @@ class _Sent:
 
     def __init__(self) -> None:
         self.messages: list[tuple[str, bytes, Any, dict[str, bytes], Headers]] = []
-        self.buried: Counter[str] = Counter()
+        self.dead_letters: Counter[str] = Counter()
 
     async def send(
         self, topic: str, key: bytes, value: bytes, headers: Headers, *, follows: bool = False
@@ -71,11 +71,11 @@ async def test_an_object_of_a_shape_that_cannot_be_is_a_dead_letter_with_its_cau
     sent = await _sent(broken)
     (told_to, _, told, _, _), (topic, _, value, _, headers) = sent.messages
     assert (told_to, told["kind"], told["error_type"]) == ("Lead_1.x.cluster", "dead_letter", "wrong_type")
-    buried = Buried.read(headers, b"")
+    letter = Letter.read(headers, b"")
     assert topic == "Lead_1.x.dead-letters"
     assert value == broken
-    assert (buried.cluster, buried.ts, buried.error_type) == ("lab", START, "wrong_type")
-    assert buried.position.source == "live/pods"
+    assert (letter.cluster, letter.ts, letter.error_type) == ("lab", START, "wrong_type")
+    assert letter.position.source == "live/pods"
 
 
 async def test_each_leadsman_of_a_cluster_has_a_lease_of_its_own_that_kubernetes_can_name() -> None:

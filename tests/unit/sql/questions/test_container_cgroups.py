@@ -35,7 +35,7 @@ def test_a_pod_its_sandbox_and_its_container_have_a_row_each(database: Database)
     ]
 
 
-def test_no_limit_is_told_from_an_unknown_one() -> None:
+def test_no_limit_differs_from_an_unknown_limit() -> None:
     names, types = ("cpu_quota_microseconds", "memory_limit_bytes"), ("Nullable(Int64)",) * 2
     shown = as_columns(Result(names, types, [(-1, -1), (None, None), (10000, 64)]))
     assert [each.cells for each in shown] == [["no limit", "-", "10 ms"], ["no limit", "-", "64 B"]]

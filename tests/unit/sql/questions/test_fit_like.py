@@ -31,7 +31,7 @@ def test_only_pods_that_come_to_every_node_count(database: Database) -> None:
     assert known.strategies == {}
 
 
-def test_a_node_that_nobody_knows_has_no_like(database: Database) -> None:
+def test_an_unknown_node_has_no_like(database: Database) -> None:
     store(database, row(NodeRow, node="n"))
     with pytest.raises(BadParameter, match="'m' is known"):
         one_more(database, read_known(database), "m")

@@ -22,9 +22,9 @@ MEMORY = {
     "reclaimable_slab_bytes": 80 * MIB,
 }
 """The kernel's own is what is left of 1000: less 100 free, 300 anonymous, 400 of page cache."""
-PAGES = "Beside what is free, memory.available has 200 MiB of inactive file pages"
+PAGES = "Besides free memory, memory.available counts 200 MiB of inactive file pages"
 FREE = (
-    "MemAvailable has these pages and 150 MiB of active ones, and 80.0 MiB of slab, less what the kernel holds back."
+    "MemAvailable counts these pages, 150 MiB of active ones, and 80.0 MiB of slab, minus the kernel's own reserve."
 )
 
 
@@ -49,7 +49,7 @@ def test_a_kubelet_that_sums_memory_and_page_cache_does_not_count_the_kernel(dat
     """Working set: 300 + 400 - 200. Of 1000 that leaves 500: 100 free, 200 inactive, 200 of the kernel."""
     assert asked(database, 500, 700) == [
         *(500, 200, 0),
-        f"{PAGES} and 200 MiB of kernel memory, which does not count as used. {FREE}",
+        f"{PAGES} and 200 MiB of kernel memory that does not count as used. {FREE}",
     ]
 
 

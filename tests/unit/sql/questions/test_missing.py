@@ -140,7 +140,7 @@ def test_nothing_is_said_only_where_nothing_that_is_needed_is_missing(database: 
                 assert told == f"Cluster {need}: no {INPUTS[need]} were seen", query.name
 
 
-def test_whatever_contradicts_an_empty_answer_is_named_beside_it(database: Database) -> None:
+def test_contradicting_events_are_named_with_an_empty_answer(database: Database) -> None:
     """Each reason of an Event, each stream that was not read, and records that nobody understood."""
     evidence(database, "denied")
     for cluster in ("denied", "alone"):
@@ -245,7 +245,7 @@ def test_a_name_that_was_never_seen_is_no_answer_about_it(database: Database) ->
         assert why_empty(database, query, given) == told
 
 
-def test_without_psi_nobody_says_that_no_pod_waits_for_cpu(database: Database) -> None:
+def test_without_psi_the_answer_does_not_claim_that_no_pod_waits_for_cpu(database: Database) -> None:
     pod = {"namespace": "ns", "pod": "a", "uid": "u", "cpu_usage_core_nanoseconds": 1}
     store(database, row(PodBinding, node="n", pod="a", uid="u", change="bound"))
     store_samples(database, summary(T0, "n", [pod]))

@@ -81,6 +81,6 @@ def test_a_function_that_exists_and_is_not_allowed_is_no_mistyped_one(reader: Da
         assert "is not allowed in a question" in str(refusal(reader, sql)), sql
 
 
-def test_who_may_write_gets_the_nearest_too(database: Database) -> None:
+def test_a_writer_also_gets_suggestions(database: Database) -> None:
     with pytest.raises(QueryFailed, match="Did you mean nodes"):
         run_freely(database, "SELECT node FROM nodess", {})

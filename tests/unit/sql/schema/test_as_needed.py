@@ -12,7 +12,7 @@ from components.rows import T0, row, store
 from leadsman.cli.present.story import OF_CARDS
 from leadsman.web.reading.ask import OF_NOTHING, QUERIES, query_text, rows
 from sql.database.open import Database, connect
-from sql.schema.statements import AsNeeded, materialized_views_of, named, rests_on, statements
+from sql.schema.statements import LazyDatabase, materialized_views_of, named, rests_on, statements
 from sql.schema.story import story
 from streams.fold.findings import EvictionSignal, NodeEvent, NodeRow, PressureChange
 
@@ -23,8 +23,8 @@ QUESTIONS = [file.stem for file in sorted(QUERIES.glob("*.sql")) if named(query_
 
 
 @pytest.fixture
-def needed(tmp_path: Path) -> Iterator[AsNeeded]:
-    with AsNeeded(connect(f"chdb://{tmp_path / 'db'}")) as db:
+def needed(tmp_path: Path) -> Iterator[LazyDatabase]:
+    with LazyDatabase(connect(f"chdb://{tmp_path / 'db'}")) as db:
         yield db
 
 
@@ -32,13 +32,13 @@ def _there(db: Database) -> set[str]:
     return {name for (name,) in db.query(_THERE).rows}
 
 
-def test_a_statement_makes_what_it_rests_on_and_nothing_else(needed: AsNeeded) -> None:
+def test_a_statement_makes_what_it_rests_on_and_nothing_else(needed: LazyDatabase) -> None:
     assert _there(needed) == set()
     assert needed.query("SELECT node FROM last_signals").rows == []
     assert _there(needed) == {"last_signals"} | rests_on("last_signals")
 
 
-def test_an_insert_feeds_the_roll_ups_of_its_table(needed: AsNeeded) -> None:
+def test_an_insert_feeds_the_roll_ups_of_its_table(needed: LazyDatabase) -> None:
     store(needed, row(EvictionSignal, node="n"))
     assert _there(needed) == {"eviction_signals", "eviction_signals_5m", "eviction_signals_5m_feed"}
     assert not {*needed.empty_tables} & {"eviction_signals", "eviction_signals_5m"}
@@ -46,7 +46,7 @@ def test_an_insert_feeds_the_roll_ups_of_its_table(needed: AsNeeded) -> None:
     assert needed.query("SELECT node FROM eviction_signals_5m").rows == [("n",)]
 
 
-def test_a_table_that_was_asked_before_it_had_rows_can_be_filled(needed: AsNeeded) -> None:
+def test_a_table_that_was_asked_before_it_had_rows_can_be_filled(needed: LazyDatabase) -> None:
     asked = "SELECT node FROM eviction_signals_5m FINAL", "SELECT node FROM last_signals"
     assert [needed.query(each).rows for each in asked] == [[], []]
     store(needed, row(EvictionSignal, node="n"))
@@ -62,14 +62,14 @@ def test_names_in_comments_and_texts_are_not_read() -> None:
     assert materialized_views_of("node_fit") == ["node_fit_5m_feed"]
 
 
-def test_of_empty_tables_only_named_questions_have_a_row(needed: AsNeeded) -> None:
+def test_of_empty_tables_only_named_questions_have_a_row(needed: LazyDatabase) -> None:
     for name in QUESTIONS:
         found = _whole(needed, name)
         assert found == ([OF_NOTHING[name]] if name in OF_NOTHING else []), name
         assert rows(needed, name, _given(name)) == found
 
 
-def test_a_question_without_its_parts_of_empty_tables_has_the_same_rows(needed: AsNeeded) -> None:
+def test_a_question_without_its_parts_of_empty_tables_has_the_same_rows(needed: LazyDatabase) -> None:
     event = row(NodeEvent, node="n", ts=NOON, observed_at=NOON, occurrences=1, occurrences_lower_bound=True)
     store(needed, row(NodeRow, node="n", ts=NOON), event)
     found = {name: _whole(needed, name) for name in QUESTIONS}
@@ -107,7 +107,7 @@ def test_the_story_has_the_lines_of_the_view_by_those_tables_that_have_rows(data
     assert _lines(database, story(database, OF_CARDS)) == [line for line in every if line[2] not in OF_CARDS]
 
 
-def test_a_story_without_rows_is_not_asked(needed: AsNeeded) -> None:
+def test_a_story_without_rows_is_not_asked(needed: LazyDatabase) -> None:
     assert story(needed) == ""
 
 

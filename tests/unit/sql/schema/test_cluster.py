@@ -62,6 +62,6 @@ def test_one_server_and_the_replicas_of_one_shard_and_of_several_are_taken(answe
         (Answering("prod", "Distributed"), "table nodes are spread over shards. Add cluster=NAME&sharded=1"),
     ],
 )
-def test_what_would_lose_rows_is_refused(answering: Answering, reason: str) -> None:
+def test_a_cluster_that_would_lose_rows_is_refused(answering: Answering, reason: str) -> None:
     with pytest.raises(DatabaseError, match=reason):
         check_cluster(cast("Database", answering))

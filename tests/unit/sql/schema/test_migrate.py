@@ -29,7 +29,7 @@ from sql.schema.retention import (
     KEPT_FOR_EVER,
     RAW_TABLES,
     ROLLUP_TABLES,
-    Kept,
+    RetentionGroup,
     keep,
     retention_of,
     with_retention,
@@ -290,7 +290,7 @@ def test_a_start_asks_the_embedded_engine_for_no_text_of_a_view(
 
 
 @pytest.mark.parametrize("kept", KEPT, ids=lambda kept: kept.name)
-def test_a_server_makes_a_table_with_its_retention(kept: Kept) -> None:
+def test_a_server_makes_a_table_with_its_retention(kept: RetentionGroup) -> None:
     statements = [statement for migration in load_migrations() for statement in migration.statements]
     for table in kept.tables:
         (made,) = [

@@ -100,7 +100,7 @@ def test_a_node_that_came_back_stays_empty_for_pods_do_not_move(causes: Causes) 
     assert causes(CAME_BACK)["b"] == ("came_back", after(60))
 
 
-def test_without_its_outage_nobody_knows_why_it_is_empty(causes: Causes) -> None:
+def test_without_its_outage_the_cause_of_an_empty_node_is_unknown(causes: Causes) -> None:
     assert causes(CAME_FROM_NOWHERE)["b"] == ("unknown", None)
 
 
@@ -119,7 +119,8 @@ def test_a_node_whose_pods_are_older_than_the_emptier_nodes_is_fuller(causes: Ca
     """Its 4 pods came at 0, the emptier node an hour later."""
     assert causes(WAS_THERE) == {"a": ("was_there_before", after(60)), "young": ("joined_later", after(60))}
     evidence = [each["evidence"] for each in imbalance[WAS_THERE] if each["node"] == "a"]
-    assert evidence == ["100 % of its pods are older than the first of the emptier nodes, and pods do not move."]
+    older = "100 % of its pods are older than the first of the emptier nodes, and running pods do not move."
+    assert evidence == [older]
 
 
 NO_EMPTIER = [
@@ -129,7 +130,7 @@ NO_EMPTIER = [
 
 
 @pytest.mark.parametrize("case", NO_EMPTIER, ids=["always there", "takes no pods"])
-def test_without_an_emptier_node_that_joined_later_nobody_knows_why_it_is_fuller(causes: Causes, case: str) -> None:
+def test_without_a_later_emptier_node_the_cause_of_a_fuller_node_is_unknown(causes: Causes, case: str) -> None:
     """Neither with one that was always there, nor with one that takes no pods."""
     assert causes(case)["a"] == ("unknown", None)
 
@@ -151,7 +152,7 @@ def test_a_node_that_took_over_from_a_lost_one_is_fuller(causes: Causes) -> None
     assert causes(TOOK_OVER)["a"] == ("took_over", after(10))
 
 
-def test_without_the_loss_nobody_knows_why_it_is_fuller(causes: Causes) -> None:
+def test_without_the_loss_the_cause_of_a_fuller_node_is_unknown(causes: Causes) -> None:
     assert causes(NOTHING_WENT)["a"] == ("unknown", None)
 
 

@@ -50,7 +50,7 @@ def test_what_was_under_pressure_before_is_named(database: Database) -> None:
         row(NodeStall, node="n", ts=after(40), memory_full_percent=99.0),
     )
     (found,) = outages(database)
-    assert found["before"] == "MemoryPressure; 1 pod evicted; work stood still for memory for 63 % of a minute"
+    assert found["before"] == "MemoryPressure; 1 pod evicted; work stalled on memory for 63 % of a minute"
 
 
 def test_without_evidence_of_the_time_before_it_is_unknown(database: Database) -> None:

@@ -464,7 +464,7 @@ WENT = [each._replace(ts=T0 + timedelta(seconds=2), deleted=True, facts="") for 
 AFTER_LABELS, AFTER_LEAVING = case(*RELABELLED), case(*RELABELLED, *WENT)
 
 
-def test_a_namespace_that_went_and_its_labels_that_changed_are_heeded(told: Told) -> None:
+def test_deleted_namespaces_and_changed_labels_are_taken_into_account(told: Told) -> None:
     assert judged(told[AFTER_LABELS]) == {"n": (0, [AWAY], [])}
     assert judged(told[AFTER_LEAVING]) == {"n": (None, [], [UNSURE])}
 
@@ -536,7 +536,7 @@ def test_a_resource_in_the_schedulers_text_is_one_that_it_considers(told: Told) 
     assert (only["scheduler_reasons"], only["scheduled_at"]) == (WORDS, T0)
 
 
-def test_a_resource_that_another_node_has_is_heeded(told: Told) -> None:
+def test_a_resource_of_another_node_is_taken_into_account(told: Told) -> None:
     assert judged(told[ANOTHERS])["n"] == (0, ["Insufficient example.com/card"], [])
 
 

@@ -206,7 +206,7 @@ def test_neighbours_are_not_blamed_for_a_pod_that_may_have_cpus_of_its_own(told:
 NONE_OVER = case(pods=[used("short", 0.5, 0.4), used("idle", 0.01)])
 
 
-def test_without_neighbours_over_their_requests_nobody_is_blamed(told: Told) -> None:
+def test_without_neighbours_over_their_requests_no_pod_is_blamed(told: Told) -> None:
     found = told[NONE_OVER]
     assert (found["short"]["verdict"], found["idle"]["verdict"]) == ("inconclusive", "")
 

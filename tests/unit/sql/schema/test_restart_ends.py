@@ -41,7 +41,7 @@ def test_without_the_option_a_restart_ends_none(database: Database) -> None:
     assert ending(database) == {}
 
 
-def test_without_the_settings_nobody_knows(database: Database) -> None:
+def test_without_the_settings_the_answer_is_unknown(database: Database) -> None:
     store(database, *node(0), held("big", 6))
     assert ending(database) == {"big": "unknown"}
 

@@ -112,7 +112,7 @@ def test_a_threshold_outlasts_two_loops_at_the_fastest_fall(database: Database) 
     assert (memory["fastest_fall"], memory["advised_threshold"]) == (GIB, 2 * GIB)
 
 
-def test_what_was_not_measured_is_unknown(database: Database) -> None:
+def test_an_unmeasured_value_is_unknown(database: Database) -> None:
     store(database, *node("short"), *node("no-pods"))
     store_samples(database, *[sample(at, "short") for at in (0, 600)])
     store_samples(database, *[sample(at, "no-pods", outside=None) for at in (0, HOUR)])

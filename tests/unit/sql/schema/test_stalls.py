@@ -72,6 +72,6 @@ def test_the_story_has_each_time_of_standing_still_once(database: Database) -> N
         stall(1200, memory_full_percent=9.0, io_full_percent=39.0),
     )
     assert [each["what"] for each in dicts(database, "SELECT what FROM story WHERE kind = 'stall' ORDER BY ts")] == [
-        "For 2 min 30 s, work stood still for memory for up to 33 % of a minute.",
-        "For 1 min, work stood still for I/O for up to 80 % of a minute.",
+        "For 2 min 30 s, work stalled on memory for up to 33 % of a minute.",
+        "For 1 min, work stalled on I/O for up to 80 % of a minute.",
     ]

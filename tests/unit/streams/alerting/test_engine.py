@@ -277,7 +277,7 @@ def test_a_log_that_was_quiet_for_ever_is_encoded_in_a_few_bytes() -> None:
 
 
 @pytest.mark.parametrize("alert", [each for each in ALERTS if each.state is not NoState], ids=lambda each: each.name)
-def test_what_an_alert_remembers_is_its_own_field_of_the_state(alert: Any) -> None:
+def test_each_alert_has_its_own_field_of_the_state(alert: Any) -> None:
     fields = {field.name: field.type for field in msgspec.structs.fields(LogState)}
     assert fields[alert.name] == alert.state | None
 

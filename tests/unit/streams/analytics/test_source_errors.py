@@ -19,4 +19,4 @@ def test_the_time_in_which_nobody_watched_begins_when_the_last_list_was_asked_fo
         rows += fold.step(log, HeardRecord(ts=ended, cluster="c", resource="pods", anew=True, since=asked))
     (gap,) = [row for row in rows if isinstance(row, SourceError)]
     assert (gap.kind, gap.ts, gap.silent_seconds) == ("gap", T0 + timedelta(minutes=61), 3660.0)
-    assert gap.error.startswith("gap: nobody watched pods from 2026-07-01 12:00:00 to 2026-07-01 13:01:00 UTC")
+    assert gap.error.startswith("gap: pods were not watched from 2026-07-01 12:00:00 to 2026-07-01 13:01:00 UTC")

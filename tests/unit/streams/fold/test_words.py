@@ -127,8 +127,11 @@ def test_an_end_has_its_words(end: dict[str, Any], words: str) -> None:
     ("change", "words"),
     [
         ({"status": True}, "DiskPressure began."),
-        ({"status": True, "time_known": False, "evidence": "event"}, "DiskPressure began about then."),
-        ({"status": True, "time_known": False, "evidence": "condition"}, "DiskPressure began then or earlier."),
+        ({"status": True, "time_known": False, "evidence": "event"}, "DiskPressure began around this time."),
+        (
+            {"status": True, "time_known": False, "evidence": "condition"},
+            "DiskPressure began at or before this time.",
+        ),
         ({"status": False}, "DiskPressure ended."),
         ({"status": False, "lasted_seconds": 300.0}, "DiskPressure ended after 5 min."),
         (

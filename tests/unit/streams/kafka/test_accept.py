@@ -1,4 +1,4 @@
-"""A message is skipped, buried or taken, and changes the state. No Kafka, no Faust."""
+"""A message is skipped, dead-lettered or accepted, and changes the state. No Kafka, no Faust."""
 
 from datetime import UTC, datetime
 from types import SimpleNamespace
@@ -9,12 +9,12 @@ from aiokafka import ConsumerRecord
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.kafka.publish import SENT, Sent
+from ingest.kafka.publish import SENT, PublisherNumber
 from ingest.model.records import SourceErrorRecord
 from ingest.model.topics import encode_record
 from ingest.normalize.dead_letters import NOT_A_RECORD
 from streams.fold.fold import LogState
-from streams.kafka.accept import ORIGIN, NotARecord, Skip, Take, accept
+from streams.kafka.accept import ORIGIN, Accepted, NotARecord, Skip, accept
 from streams.kafka.codec import NOTHING_FOLDED, Emission, Folded
 from streams.kafka.message import FaustEvent, Headers, Message, message_of_event, message_of_record
 
@@ -30,7 +30,7 @@ def message(offset: int, value: bytes = encode_record(RECORD), headers: Headers 
 
 def test_messages_new_to_the_state_are_accepted() -> None:
     decision = accept(EMPTY, message(0))
-    assert isinstance(decision, Take)
+    assert isinstance(decision, Accepted)
     assert decision.record == RECORD
     assert (decision.folded.offset, decision.folded.newest_ms) == (0, T0_MS)
 
@@ -39,7 +39,7 @@ def test_messages_known_to_the_state_are_skipped_without_effect() -> None:
     folded = accept(EMPTY, message(7)).folded
     assert accept(folded, message(7)) == Skip(folded)
     assert accept(folded, message(3)) == Skip(folded)
-    assert isinstance(accept(folded, message(8)), Take)
+    assert isinstance(accept(folded, message(8)), Accepted)
 
 
 @pytest.mark.parametrize("value", [b"", b"{", b'{"kind":"nonesuch"}', b"\xff\xfe", b"[" * 100_000])
@@ -55,31 +55,31 @@ def test_a_message_that_is_not_a_record_is_dead_lettered_once_with_its_position(
 
 
 def test_a_repeat_by_a_publisher_is_skipped_and_advances_the_offset() -> None:
-    headers = [(SENT, Sent("p", 1).header())]
+    headers = [(SENT, PublisherNumber("p", 1).header())]
     folded = accept(EMPTY, message(0, headers=headers)).folded
     again = accept(folded, message(1, headers=headers))
     assert isinstance(again, Skip)
     assert again.folded.offset == 1
-    assert isinstance(accept(folded, message(1, headers=[(SENT, Sent("p", 2).header())])), Take)
+    assert isinstance(accept(folded, message(1, headers=[(SENT, PublisherNumber("p", 2).header())])), Accepted)
 
 
 def test_a_record_that_another_log_emits_again_is_skipped() -> None:
     known = EMPTY._replace(emitted={"c/n": (5, 1)})
     for emission, kind in (
         (Emission("c/n", 5, 1), Skip),
-        (Emission("c/n", 5, 2), Take),
-        (Emission("c/m", 0, 0), Take),
+        (Emission("c/n", 5, 2), Accepted),
+        (Emission("c/m", 0, 0), Accepted),
     ):
         decision = accept(known, message(0, headers=[(ORIGIN, emission.header())]))
         assert isinstance(decision, kind)
         assert decision.folded.offset == 0
-        if isinstance(decision, Take):
+        if isinstance(decision, Accepted):
             assert decision.emission == emission
 
 
 def test_headers_of_other_programs_are_ignored() -> None:
     decision = accept(EMPTY, message(0, headers=[(SENT, b"x"), (ORIGIN, b"\xff"), ("kind", b"node")]))
-    assert isinstance(decision, Take)
+    assert isinstance(decision, Accepted)
     assert decision.emission is None
 
 
@@ -89,9 +89,9 @@ def test_the_given_state_is_never_mutated(sent: list[tuple[int, int]]) -> None:
     folded = EMPTY._replace(emitted=emitted)
     for offset, number in sent:
         before = (folded, dict(folded.sent), folded.log.minute)
-        accept(folded, message(offset, headers=[(SENT, Sent("p", number).header())]))
+        accept(folded, message(offset, headers=[(SENT, PublisherNumber("p", number).header())]))
         assert before == (folded, dict(folded.sent), folded.log.minute)
-        folded = accept(folded, message(offset, headers=[(SENT, Sent("p", number).header())])).folded
+        folded = accept(folded, message(offset, headers=[(SENT, PublisherNumber("p", number).header())])).folded
     assert emitted == {"c/n": (5, 1)}
 
 

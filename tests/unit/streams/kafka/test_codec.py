@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.kafka.publish import Sent
+from ingest.kafka.publish import PublisherNumber
 from streams.analytics.registry import REDUCERS
 from streams.fold.checkpoints import StateCodec
 from streams.fold.fold import LogState
@@ -20,7 +20,7 @@ def test_a_message_is_new_if_and_only_if_it_did_not_arrive_before(messages: list
     """Also one that comes later than those behind it: it must not be lost."""
     folded, arrived = EMPTY, set[tuple[str, int]]()
     for publisher, number in messages:
-        sent = Sent(publisher, number)
+        sent = PublisherNumber(publisher, number)
         assert folded.was_sent(sent) == ((publisher, number) in arrived)
         if not folded.was_sent(sent):
             folded = folded.after(sent)
@@ -30,25 +30,25 @@ def test_a_message_is_new_if_and_only_if_it_did_not_arrive_before(messages: list
 def test_beyond_the_limit_the_oldest_gap_counts_as_arrived() -> None:
     folded = EMPTY
     for number in range(1, 2 * RANGES + 2, 2):
-        folded = folded.after(Sent("p", number))
-    assert folded.was_sent(Sent("p", 2))
-    assert not folded.was_sent(Sent("p", 4))
+        folded = folded.after(PublisherNumber("p", number))
+    assert folded.was_sent(PublisherNumber("p", 2))
+    assert not folded.was_sent(PublisherNumber("p", 4))
     assert len(folded.sent["p"]) == RANGES
 
 
 def test_only_the_most_recent_publishers_are_remembered() -> None:
-    folded = EMPTY.after(Sent("kept", 1))
+    folded = EMPTY.after(PublisherNumber("kept", 1))
     for number in range(PUBLISHERS - 1):
-        folded = folded.after(Sent(f"other {number}", 1))
-    folded = folded.after(Sent("kept", 2)).after(Sent("one more", 1))
-    assert folded.was_sent(Sent("kept", 2))
-    assert not folded.was_sent(Sent("other 0", 1))
+        folded = folded.after(PublisherNumber(f"other {number}", 1))
+    folded = folded.after(PublisherNumber("kept", 2)).after(PublisherNumber("one more", 1))
+    assert folded.was_sent(PublisherNumber("kept", 2))
+    assert not folded.was_sent(PublisherNumber("other 0", 1))
     assert len(folded.sent) == PUBLISHERS
 
 
 @given(st.text(st.characters(categories=["L", "N"]), min_size=1), st.integers(0, 2**62))
 def test_the_header_sent_reads_back(publisher: str, number: int) -> None:
-    assert Sent.parse(Sent(publisher, number).header()) == Sent(publisher, number)
+    assert PublisherNumber.parse(PublisherNumber(publisher, number).header()) == PublisherNumber(publisher, number)
 
 
 @given(st.text(), st.integers(0, 2**62), st.integers(0, 99))
@@ -59,7 +59,7 @@ def test_the_header_origin_reads_back(origin: str, offset: int, number: int) -> 
 
 def test_a_state_reads_back_with_all_that_reports_what_was_folded() -> None:
     codec = PartsCodec(REDUCERS)
-    folded = Folded(7, LogState(3), {"c/n": (5, 1)}, 2, 12_500).after(Sent("p", 4))
+    folded = Folded(7, LogState(3), {"c/n": (5, 1)}, 2, 12_500).after(PublisherNumber("p", 4))
     assert codec.decode(Stored(codec.encode(folded, Layout()).head)) == folded
     assert codec.decode(None) == EMPTY
 
@@ -91,5 +91,5 @@ def test_a_state_of_a_version_that_wrote_it_as_one_record_is_taken_over() -> Non
     states = {reducer.name: reducer.state() for reducer in REDUCERS}
     log = StateCodec(REDUCERS).encode(LogState(3, dict(states)))
     before = msgspec.msgpack.encode([7, log, {"c/n": (5, 1)}, 2, 12.5, {"p": [(4, 4)]}])
-    folded = Folded(7, LogState(3, states), {"c/n": (5, 1)}, 2, 12_500).after(Sent("p", 4))
+    folded = Folded(7, LogState(3, states), {"c/n": (5, 1)}, 2, 12_500).after(PublisherNumber("p", 4))
     assert PartsCodec(REDUCERS).decode(Stored(before)) == folded

@@ -21,10 +21,10 @@ from contract.given import records_of
 from contract.test_order import identity, storm
 from fakes.brokered import TOPICS, Died, Kafka, Stored, Worker
 from ingest.files.sources import read_sources
-from ingest.kafka.publish import SENT, Sent
+from ingest.kafka.publish import SENT, PublisherNumber
 from ingest.model.records import LogBeganRecord, Record
 from ingest.model.topics import encode_record, headers_of, key_of, kind_of
-from ingest.normalize.dead_letters import Buried
+from ingest.normalize.dead_letters import Letter
 from paths import SCENARIOS
 from profiles import EXAMPLES
 from streams.analytics.registry import REDUCERS
@@ -88,7 +88,7 @@ def _kafka(name: Path, again: float = 0.0) -> Kafka:
     """
     kafka, numbers, chance = Kafka(), count(1), random.Random(1)  # noqa: S311
     for number, record in enumerate(_records(name)):
-        key, sent = key_of(record.cluster, record.node), Sent("watcher", next(numbers)).header()
+        key, sent = key_of(record.cluster, record.node), PublisherNumber("watcher", next(numbers)).header()
         stored = Stored(key, encode_record(record), [*headers_of(record, str(number)), (SENT, sent)])
         kafka.put(TOPICS.of(record).name, [stored, stored] if chance.random() < again else [stored])
         if number % NOT_A_RECORD_IN == 7:
@@ -114,7 +114,7 @@ def _rows(kafka: Kafka) -> dict[Any, Any]:
         alert = None if value is None else decode_alert(value)
         if alert is None or alert.labels["alertname"] != COUNTING:
             found["alert", key] = alert
-    letters = [Buried.read(headers, value or b"") for _, value, headers in kafka.topics[TOPICS.dead_letters.name]]
+    letters = [Letter.read(headers, value or b"") for _, value, headers in kafka.topics[TOPICS.dead_letters.name]]
     by_position = {each.position: (each.cluster, each.error_type, each.payload) for each in letters}
     found["dead letters"] = Counter(by_position.values())  # positions are others where messages came twice
     counts = kafka.changelog(TOPICS.cluster.name)

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from fakes.clock import FakeClock
-from streams.kafka.membership import Expelled, Membership
+from streams.kafka.membership import Membership, MembershipLost
 
 SESSION_SECONDS = 20.0
 pytestmark = pytest.mark.asyncio
@@ -56,7 +56,7 @@ async def test_an_expelled_worker_sends_nothing_and_ends_even_if_it_rejoined() -
     membership.end()
     membership.confirm(fake.clock.instant())
     assert await _waits(membership)
-    with pytest.raises(Expelled, match="another has its partitions"):
+    with pytest.raises(MembershipLost, match="another has its partitions"):
         await membership.ending()
 
 

@@ -15,7 +15,7 @@ from common.errors import BadRecord
 from ingest.kafka.publish import Publisher
 from ingest.model.records import DeadLetterRecord, HeardRecord, Problem, SourceErrorRecord
 from ingest.model.topics import MAX_MESSAGE_BYTES, decode_record, encode_record, topics
-from ingest.normalize.dead_letters import Buried
+from ingest.normalize.dead_letters import Letter
 from streams.analytics import source_errors
 from streams.fold.checkpoints import StateCodec
 from streams.fold.figures import Figures
@@ -197,7 +197,7 @@ async def test_a_state_that_is_not_written_yet_is_folded_on_and_can_be_abandoned
 
 
 @pytest.mark.parametrize(
-    # of the last, a reducer does not see everything, as of a summary; all of it is buried
+    # of the last, a reducer does not see everything, as of a summary; all of it is dead-lettered
     ("bad", "cluster", "error_type"),
     [
         (message(4, value=b"{"), "", "not_a_record"),
@@ -211,7 +211,7 @@ async def test_dead_letters_are_published_before_the_state_that_covers_them(
     kafka = Kafka()
     await fold(kafka.folder(), bad, message(5))
     (topic, key, value, headers), (told_to, _, told, _), (last, _, _, _), *_ = kafka.sent
-    letter = Buried.read(headers, value)
+    letter = Letter.read(headers, value)
     assert (topic, key, value) == ("x.dead-letters", cluster.encode(), bad.value)
     assert (letter.cluster, letter.error_type, str(letter.position)) == (cluster, error_type, "x.cluster:0@4")
     assert told_to == "x.cluster"
@@ -244,7 +244,7 @@ async def test_a_record_that_a_reducer_fails_on_is_dead_lettered_and_acknowledge
         await _run(FaustAgent(folder, lambda: GENERATION, 0.01, state_seconds=0.01, is_hole=never), stream)
     assert stream.acked == [0, 1, 2]
     assert kafka.seen() == 2
-    (letter,) = [Buried.read(headers, value) for topic, _, value, headers in kafka.sent if topic == "x.dead-letters"]
+    (letter,) = [Letter.read(headers, value) for topic, _, value, headers in kafka.sent if topic == "x.dead-letters"]
     assert (letter.cluster, letter.error_type, str(letter.position)) == ("c", "reducer_failed", "x.cluster:0@1")
     assert letter.reason.endswith("ZeroDivisionError: of a count")
     assert folder.dead_letters == {("reducer_failed",): 1}
@@ -266,7 +266,7 @@ async def test_a_failure_on_a_dead_letters_record_creates_no_other_record() -> N
 async def test_a_record_that_an_operator_skips_is_a_dead_letter() -> None:
     kafka = Kafka()
     await fold(kafka.folder("x.cluster:0@1"), message(0), message(1, "large"), message(2))
-    (letter,) = [Buried.read(headers, value) for topic, _, value, headers in kafka.sent if topic == "x.dead-letters"]
+    (letter,) = [Letter.read(headers, value) for topic, _, value, headers in kafka.sent if topic == "x.dead-letters"]
     assert (letter.cluster, letter.error_type, str(letter.position)) == ("c", "skipped", "x.cluster:0@1")
     assert kafka.seen() == 2
 

@@ -330,7 +330,7 @@ def test_policies_that_nothing_reports_make_the_verdict_unknown_only_where_they_
     assert judged(state(split, *kubelet, Settings(cpu_policy="none")), FitRequest(6000)).verdict == "fits"
 
 
-def test_what_nobody_knows_does_not_count_as_fitting() -> None:
+def test_an_unknown_fit_does_not_count_as_fitting() -> None:
     found = answer(asked(8), [Candidate(state(None, SINGLE, free_cpus=12))], {}, MINOR)
     assert (found.pods, found.fits, found.nodes[0].verdict) == (0, False, "unknown")
     assert found.nodes[0].notes == ["12 exclusive CPUs are free, but no source reports on which NUMA nodes"]

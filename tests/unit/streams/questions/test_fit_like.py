@@ -66,7 +66,7 @@ def test_a_pod_that_the_full_node_refuses_goes_to_a_new_one() -> None:
     assert (new.verdict, new.pods, new.numa_nodes) == ("fits", 1, [1])
 
 
-def test_without_the_reserved_cpus_nobody_knows_which_are_free() -> None:
+def test_without_the_reserved_cpus_free_ones_are_unknown() -> None:
     unnamed = STATE._replace(taints=(), machine=FULL._replace(reserved=frozenset()))
     new = as_new(Candidate(unnamed), [], "new", NO_DEVICES)
     assert new.state.machine is None

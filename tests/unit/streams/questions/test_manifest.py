@@ -55,7 +55,7 @@ def test_a_workload_is_asked_for_as_many_pods_as_it_wants() -> None:
     "manifest",
     [None, [], {}, {"spec": {}}, {"spec": {"template": None}}, {"spec": {"containers": 1}}, pod("many")],
 )
-def test_what_is_no_pod_is_refused(manifest: Any) -> None:
+def test_a_manifest_without_a_pod_is_refused(manifest: Any) -> None:
     with pytest.raises(BadFitRequest, match="manifest of a pod"):
         request_of_manifest(manifest, None)
 

@@ -176,7 +176,7 @@ def test_beyond_the_limit_nothing_is_said_of_a_pod(monkeypatch: pytest.MonkeyPat
     ("constraints", "heeds"),
     [("", False), ('{"gates":["g"]}', False), (APART, True), ('{"spread":[["z",1,[],1,true,true]]}', True)],
 )
-def test_who_chooses_neighbours_needs_all_pods_pods(constraints: str, heeds: bool) -> None:
+def test_a_pod_with_affinity_needs_the_pods_of_all_nodes(constraints: str, heeds: bool) -> None:
     assert needs_all_pods([pod("a"), pod("b", constraints=constraints)]) == heeds
 
 

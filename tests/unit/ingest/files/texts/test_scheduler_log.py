@@ -102,7 +102,7 @@ def test_a_pod_has_the_uid_of_the_dump_unless_it_was_created_later() -> None:
         "Unable to schedule a/p: no fit: 0/" + "1" * 100_000,
     ],
 )
-def test_what_is_odd_is_left_out(bad: str) -> None:
+def test_a_malformed_attempt_is_left_out(bad: str) -> None:
     assert attempts(bad) == []
 
 

@@ -83,7 +83,7 @@ async def test_connections_that_ask_nothing_keep_nobody_out(sent: bytes) -> None
             writer.transport.abort()
 
 
-async def test_who_asks_nothing_in_time_is_sent_away(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_idle_connection_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(assistant, "ASKED_WITHIN_SECONDS", 0.0)
     async with _listening(Held()) as port, asyncio.timeout(PATIENCE_SECONDS):
         reader, writer = await asyncio.open_connection(HOST, port)

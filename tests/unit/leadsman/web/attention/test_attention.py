@@ -63,7 +63,7 @@ def test_what_old_samples_show_does_not_last_for_an_alert_that_rests_on_them(sta
 def test_resizes_that_are_not_done_have_a_card_with_the_kubelets_words() -> None:
     seen = view(node(), resizes=(lasts(state="deferred"), lasts(state="infeasible", pod="db-1")))
     assert [item.title for item in attention(seen)] == ["1 resize deferred", "1 resize infeasible"]
-    assert all("The kubelet's words: No room." in item.text for item in attention(seen))
+    assert all("The kubelet reported: No room." in item.text for item in attention(seen))
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_of_a_kubelet_that_does_not_report_one_card_says_all() -> None:
         node(image_gc="recovered"),
     ],
 )
-def test_what_is_harmless_is_not_reported(quiet: NodeLine) -> None:
+def test_a_harmless_node_has_no_card(quiet: NodeLine) -> None:
     assert titles(view(quiet)) == []
 
 
@@ -262,7 +262,7 @@ def test_an_alert_about_another_node_is_a_card_of_its_own() -> None:
     assert [item.nodes for item in items] == [("n",), ("other",)]
 
 
-def test_what_is_over_is_apart_from_what_lasts() -> None:
+def test_finished_problems_are_listed_apart_from_lasting_ones() -> None:
     seen = view(node(ready=False), not_ready=(unready(),), evicted=(eviction(2, minutes=3),))
     now, over = sorted(attention(seen), key=lambda item: not item.now)
     assert (now.title, now.now) == ("1 of 1 node not Ready", True)
@@ -387,7 +387,7 @@ def test_a_command_takes_a_name_for_nothing_but_a_name() -> None:
     assert "kubectl get pod -n 'a b' '$(id)' -o" in str(item.step)
 
 
-def test_nobody_uncordons_a_node_that_is_not_ready() -> None:
+def test_uncordoning_is_not_advised_for_a_node_that_is_not_ready() -> None:
     (item,) = attention(view(node(), not_ready=(unready(cordoned=1),)))
     assert not str(item.step).startswith("When the maintenance is over")
 
@@ -400,7 +400,7 @@ def test_nobody_uncordons_a_node_that_is_not_ready() -> None:
     ],
 )
 @pytest.mark.parametrize("cordoned", [0, 1])
-def test_nobody_uncordons_a_node_that_an_autoscaler_removes(taint: str, by: str, cordoned: int) -> None:
+def test_uncordoning_is_not_advised_for_a_node_that_an_autoscaler_removes(taint: str, by: str, cordoned: int) -> None:
     rows = unready(taints=[taint], ready=None, cordoned=cordoned), unready("m", taints=[taint], cordoned=cordoned)
     (item,) = attention(view(node(), node("m"), not_ready=rows))
     assert (item.severity, item.title) == (Severity.NOTE, f"2 of 2 nodes being removed by {by}")
@@ -457,7 +457,7 @@ def test_where_the_api_shows_room_that_the_kubelet_denies_the_kubelet_is_to_be_r
     of_gpus = "device_manager", "nvidia.com/gpu"
     row = rejection("UnexpectedAdmissionError", 4, owner=("Job", "tune-0"), kind=of_gpus)
     (item,) = attention(view(node(), killed=(row,), refused=(said,)))
-    assert "By the API 3 of 8 nvidia.com/gpu are free: the kubelet still counts what is gone." in item.text
+    assert "The API shows 3 of 8 nvidia.com/gpu free: the kubelet still counts pods that are gone." in item.text
     assert said["message"] in item.text
     assert "CPU" not in item.text
     assert str(item.step).startswith("Restart the kubelet of n")
@@ -637,7 +637,7 @@ def test_errors_that_a_kubelet_did_not_expect_are_a_card_for_each_manager() -> N
     ]
     said = [
         refusal(UNEXPECTED, explanation="The kubelet has no healthy nvidia.com/gpu.", **gpus),
-        refusal(UNEXPECTED, explanation="The memory manager could not give the memory.", **memory),
+        refusal(UNEXPECTED, explanation="The memory manager could not allocate the memory.", **memory),
     ]
     of_gpus, of_memory = attention(view(node(), killed=tuple(rows), refused=tuple(said)))
     assert ("nvidia.com/gpu" in of_gpus.text, "memory" in of_gpus.text) == (True, False)
@@ -664,7 +664,7 @@ def test_a_reason_that_says_nothing_by_itself_is_explained_by_the_text_alone() -
     (item,) = attention(view(node(), killed=(rejection("PodFeatureUnsupported", 1),), refused=(said,)))
     assert item.text == (
         "The node lacks a feature that the pod uses. "
-        "The kubelet's words: Pod requires node features that are not available: GuaranteedQoSPodCPUResize."
+        "The kubelet reported: Pod requires node features that are not available: GuaranteedQoSPodCPUResize."
     )
 
 
@@ -810,7 +810,7 @@ def test_a_taint_that_is_there_is_not_advised() -> None:
     assert "kubectl taint" not in advised[1]
 
 
-def test_image_gc_that_is_not_heard_of_is_over_and_may_go_on() -> None:
+def test_image_gc_without_new_data_is_over_and_may_go_on() -> None:
     row = {
         "node": "n",
         "verdict": "persistent",
@@ -831,9 +831,9 @@ def test_a_card_of_several_nodes_names_the_one_of_its_words_and_when_these_were_
     rows = tuple(gone | {"node": name, "last_at": T0, "is_gone": True} for name in "ab")
     nodes = [node(name, image_gc="persistent", image_gc_goes_on=False) for name in "ab"]
     (card,) = attention(view(*nodes, image_gc=rows))
-    assert card.text == "Of a, as last reported: It fails. Those nodes are gone."
+    assert card.text == "On a, as last reported: It fails. Those nodes are gone."
     (card,) = attention(view(*(each._replace(image_gc_goes_on=True) for each in nodes), image_gc=rows))
-    assert card.text == "Of a: It fails."
+    assert card.text == "On a: It fails."
     (card,) = attention(view(nodes[0]._replace(image_gc_goes_on=True), image_gc=rows))
     assert card.text == "It fails."
 

@@ -53,7 +53,7 @@ def test_one_that_happened_once_keeps_its_words() -> None:
     assert found.what == "Pod a/p was evicted: low on memory, 1 GiB available."
 
 
-def test_what_comes_and_goes_is_one_episode_in_pieces() -> None:
+def test_an_intermittent_problem_is_one_episode_with_several_bars() -> None:
     (found,) = fold([lasting(0, 5), lasting(8, 12)], SCOPE)
     assert (found.what, found.since, found.until) == ("DiskPressure: 2 times", at(0), at(12))
 
@@ -67,7 +67,7 @@ def test_an_alert_that_fires_again_keeps_its_last_words() -> None:
     assert (found.what, found.head) == ("Near (2 times): 5 left", "Near (2 times)")
 
 
-def test_what_lasts_comes_first_and_is_not_over() -> None:
+def test_lasting_episodes_come_first_and_are_not_over() -> None:
     found = fold([lasting(0, None, about="MemoryPressure"), evicted(5, "p"), lasting(60, 70)], SCOPE)
     assert words(found)[0] == "MemoryPressure"
     assert [each.state for each in found] == ["warning", "warning over", "critical over"]

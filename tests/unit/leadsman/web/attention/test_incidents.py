@@ -66,7 +66,7 @@ def test_the_workload_that_grows_is_named_with_its_pace_and_the_command_that_sto
     assert (over.who, over.step.words) == ("Job x", "Look")
 
 
-def test_a_pod_that_a_controller_recreates_is_stopped_before_one_of_nobody() -> None:
+def test_a_pod_with_a_controller_is_stopped_before_one_without() -> None:
     bare, owned = growth("a", "", "bare", 900), growth("b", "web", "web-x", 1)
     (card,) = incidents([item("met", "a", "b")], [bare, owned])
     assert "its replacement may grow too" in card.step.words

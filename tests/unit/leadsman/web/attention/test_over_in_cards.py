@@ -82,7 +82,7 @@ PAST: Final[dict[str, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("given", PAST.values(), ids=PAST)
-def test_what_happened_is_never_in_the_present_tense(given: dict[str, Any]) -> None:
+def test_past_events_are_never_described_in_the_present_tense(given: dict[str, Any]) -> None:
     items = attention(view(node())._replace(**given))
     assert [(item.now, item.until is not None) for item in items] == [(False, True)] * len(items) != []
 

@@ -126,7 +126,7 @@ KINDS: Final = (
     Kind("podresources", {"numa_largest_room": "example.com/nic"}),
     Kind("metrics", {"numa_disagreements": "keeps its value after the last release", "look": "keeps its value"}),
     Kind("use", {"numa_usage": "0.5"}),
-    Kind("machine", {"memory_available": "MemAvailable has", "file_systems": "/var/log"}),
+    Kind("machine", {"memory_available": "MemAvailable counts", "file_systems": "/var/log"}),
     Kind("cgroups", {"container_cgroups": "cpu.weight 4"}),
     Kind("leases", {"look": LAST, "page": LAST, "not_ready": "150"}),
 )

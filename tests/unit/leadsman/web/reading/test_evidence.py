@@ -313,7 +313,7 @@ def test_of_a_range_in_which_nothing_was_seen_nothing_is_said() -> None:
     )
 
 
-def test_who_sees_no_pod_concludes_nothing_about_evictions() -> None:
+def test_without_pods_nothing_is_concluded_about_evictions() -> None:
     blind = SEEN._replace(pods=0, pods_seen=False)
     assert "No evictions" not in nothing_found(blind)
     assert nothing_found(blind).endswith(
@@ -322,7 +322,7 @@ def test_who_sees_no_pod_concludes_nothing_about_evictions() -> None:
     assert not blind.complete
 
 
-def test_who_sees_no_event_concludes_nothing_about_image_gc() -> None:
+def test_without_events_nothing_is_concluded_about_image_gc() -> None:
     deaf = SEEN._replace(events=0, events_seen=False)
     found = nothing_found(deaf)
     assert found.startswith("No evictions, node pressure, nodes that are not Ready, pending pods, NUMA or ")
@@ -330,7 +330,7 @@ def test_who_sees_no_event_concludes_nothing_about_image_gc() -> None:
     assert not deaf.complete
 
 
-def test_who_sees_no_source_of_exclusive_cpus_concludes_nothing_about_numa() -> None:
+def test_without_a_numa_source_nothing_is_concluded_about_numa() -> None:
     assert "NUMA" not in nothing_found(SEEN._replace(numa_seen=False))
 
 
@@ -364,7 +364,7 @@ def test_a_stream_that_was_not_read_all_the_time_leaves_nothing_well() -> None:
     )
 
 
-def test_what_nobody_understood_leaves_nothing_well() -> None:
+def test_unparsed_records_rule_out_an_all_clear() -> None:
     """It may have been a pod that was evicted, or a node under pressure."""
     for odd in (SEEN._replace(bad=1), SEEN._replace(unexplained=1)):
         assert not odd.complete
@@ -372,7 +372,7 @@ def test_what_nobody_understood_leaves_nothing_well() -> None:
     assert "No evictions" not in nothing_found(SEEN._replace(unexplained=1))
 
 
-def test_what_was_not_found_is_only_as_certain_as_what_was_seen() -> None:
+def test_a_negative_answer_is_only_as_certain_as_its_evidence() -> None:
     quiet = "No alert fired"
     assert absent(SEEN, quiet) == "No alert fired."
     stale = SEEN._replace(last_at=HOUR.until - timedelta(minutes=31))
@@ -536,7 +536,7 @@ def test_verdicts_without_entries_of_a_state_are_partial_for_a_day(database: Dat
         store(database, row(SourceError, ts=at, resource="state pending_pods/pods", **left_out))
     (line,) = [each for each in story(database).splitlines() if "partial" in each]
     since = "(state pending_pods/pods, since 2026-06-30 16:00:00 UTC)"
-    told = f"Verdicts are partial: 70 entries did not fit into a log's state {since}"
+    told = f"Verdicts are partial: 70 entries did not fit into the state of a log {since}"
     assert line.strip() == f"{told}. The last: some are left out"
     found = dicts(database, "SELECT ts, what FROM story WHERE cluster = 'c' AND what LIKE 'Verdicts %'")
     assert [(each["ts"], "70 entries" in each["what"]) for each in found] == [(T0 - timedelta(hours=20), True)]

@@ -35,7 +35,7 @@ def test_a_card_of_several_nodes_says_of_which_its_text_is(database: Database) -
     now = HOUR._replace(until=T0 + timedelta(minutes=25))
     (card,) = [item for item in attention(read_overview(database, now, [])) if "Image GC" in item.title]
     assert (card.nodes, card.since) == (("m", "n"), T0 + timedelta(minutes=2))
-    assert card.text == "Of m: persistent of m"
+    assert card.text == "On m: persistent of m"
 
 
 def test_nodes_whose_image_gc_cannot_delete_have_a_card_of_their_own(database: Database) -> None:

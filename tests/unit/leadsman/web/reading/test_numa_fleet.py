@@ -41,7 +41,7 @@ def test_the_columns_sum_up_to_the_fleets() -> None:
     assert sum(each.free for each in found.lines) == found.sums.free
 
 
-def test_what_would_fit_is_counted_in_whole_pods_of_each_numa_node() -> None:
+def test_the_fit_is_counted_in_whole_pods_for_each_numa_node() -> None:
     found = numa_fleet([line("a"), line("b")], [*of("a", 6, 2), *of("b", 3, 0)], None)
     # 6 + 2 + 3 of one CPU; 3 + 1 + 1 of two; 1 of four; none of eight.
     assert found.fits == ((1, 11), (2, 5), (4, 1), (8, 0))

@@ -32,7 +32,7 @@ def test_the_range_is_in_a_day_that_has_observations(since: int, until: int, str
     assert ((around.since - T0) / HOUR, (around.until - T0) / HOUR) == pytest.approx(strip)
 
 
-def test_its_line_is_the_least_room_above_any_threshold(database: Database) -> None:
+def test_a_nodes_line_shows_the_least_room_above_any_threshold(database: Database) -> None:
     """Memory has 1/8 of what is above its soft threshold, the disk is 1/10 below its hard one; PIDs have none."""
     signals = {
         "memory.available": (30, 100, 10, 20),

@@ -48,7 +48,7 @@ def test_pressure_lasts_from_its_begin_to_its_end(database: Database) -> None:
     assert spans(database) == [("DiskPressure", at(-60), at(30)), ("DiskPressure", at(60), None)]
 
 
-def test_what_ended_before_the_range_is_left_out(database: Database) -> None:
+def test_episodes_that_ended_before_the_range_are_left_out(database: Database) -> None:
     store(database, change(-60, status=True), change(-30, status=False), change(120, status=True))
     assert spans(database) == []
 

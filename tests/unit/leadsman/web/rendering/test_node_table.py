@@ -63,7 +63,7 @@ def test_a_large_fleet_is_narrowed_and_sorted_before_it_is_cut() -> None:
 
 
 @pytest.mark.parametrize(("name", "value"), [("sort", "<b>"), ("page", "-1"), ("page", "1" * 9), ("page", "x")])
-def test_what_has_no_meaning_is_refused(name: str, value: str) -> None:
+def test_meaningless_values_are_refused(name: str, value: str) -> None:
     given = dict.fromkeys(Narrowing._fields, "") | {name: value}
     with pytest.raises(BadScope, match=f"{name} cannot be"):
         Narrowing.of(given)

@@ -198,7 +198,7 @@ def found(lanes: list[PlotLane]) -> dict[str, list[tuple[str, int]]]:
     return {lane.name: [(mark.state, mark.number) for mark in lane.marks] for lane in lanes}
 
 
-def test_what_happened_lies_on_the_chart_that_it_concerns() -> None:
+def test_an_event_is_drawn_on_the_chart_of_its_resource() -> None:
     memory = chart([20, 19])
     disk = chart([20, 19], images=True)._replace(resource="ephemeral-storage", condition="DiskPressure")
     episodes = fold(HAPPENED, SCOPE)

@@ -103,7 +103,7 @@ def test_the_form_of_a_page_asks_by_another_count_with_all_that_it_lists(databas
     assert "No answer" in asked(database, name="pending_pods", **{"p.by": "node", "p.fitting": "1"})
 
 
-def test_a_question_that_takes_too_long_is_told_the_limit(
+def test_a_question_that_takes_too_long_gets_an_answer_with_the_limit(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def slow(*_: object) -> None:

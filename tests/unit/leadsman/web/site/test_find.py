@@ -103,7 +103,7 @@ def test_an_unknown_node_leads_to_similar_names_and_to_a_pod_of_its_name(
     assert refused.value.alternatives[0] == link
 
 
-def test_what_is_asked_and_found_is_text(filled: Database) -> None:
+def test_question_and_answer_are_escaped_text(filled: Database) -> None:
     store(filled, row(NodeRow, node=f"{HOSTILE}2", ready=True))
     page = find_of(filled, Request.of({"q": HOSTILE[:4]}), lambda: None) or ""
     assert HOSTILE[:4] not in page

@@ -91,7 +91,7 @@ def test_every_node_that_a_card_of_the_cluster_names_has_a_page_of_its_range(lef
 def test_the_page_of_a_node_that_is_gone_says_so(left: Database) -> None:
     text = page(left, GONE, **HOUR)
     assert '<span class="tag note">deleted</span>' in text
-    assert "deleted, seen so at <time" in text
+    assert "deleted (seen at <time" in text
     assert "2026-07-01 12:20:00" in text
     assert "v1.36.3" in text
     assert "Rebooted" in text

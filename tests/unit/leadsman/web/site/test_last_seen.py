@@ -91,9 +91,7 @@ def pages(db: Database, now: datetime) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("quiet_for", QUIET_FOR, ids=str)
-def test_a_cluster_that_is_not_heard_of_keeps_its_map_and_numbers_in_grey(
-    heard: Database, quiet_for: timedelta
-) -> None:
+def test_a_silent_cluster_keeps_its_map_and_numbers_in_grey(heard: Database, quiet_for: timedelta) -> None:
     fresh, old = (overview_of(heard, Request.of({}), partial(LAST.__add__, age)) or "" for age in (MINUTE, quiet_for))
     legends = [re.findall(r'<i class="c\d"></i><b class="num">\d+</b>', page) for page in (fresh, old)]
     assert legends[0] == legends[1]
@@ -128,7 +126,7 @@ def test_one_incident_is_one_card_however_long_nothing_was_heard(heard: Database
     assert incident.step.words.endswith("kubectl cordon leaks && kubectl delete pod -n shop leaky-1")
 
 
-def test_of_what_is_heard_nothing_is_in_the_past(heard: Database) -> None:
+def test_a_card_of_a_live_cluster_is_in_the_present_tense(heard: Database) -> None:
     (incident,) = cards(heard, LAST + MINUTE)
     assert incident.who == "shop/leaky grows 60.0 GiB/h"
     assert incident.step.words.startswith("Give what grows")

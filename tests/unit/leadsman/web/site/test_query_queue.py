@@ -70,7 +70,7 @@ async def test_a_query_goes_on_while_one_of_its_readers_stays(queue: QueryQueue)
     assert queue.abandoned == 0
 
 
-async def test_what_waits_and_is_left_never_begins(queue: QueryQueue) -> None:
+async def test_an_abandoned_waiting_query_never_starts(queue: QueryQueue) -> None:
     gate, ran = threading.Event(), list[int]()
 
     def add(nth: int, _: Database) -> None:

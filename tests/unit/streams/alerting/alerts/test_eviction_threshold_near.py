@@ -110,7 +110,7 @@ def test_the_rules_choose_the_time_and_the_summary_has_the_band() -> None:
     assert summary.endswith(" met between 10 min and 40 min from now, most likely in 20 min")
 
 
-def test_where_image_gc_acts_first_it_is_quiet_until_the_threshold_is_met() -> None:
+def test_the_alert_waits_for_image_gc_until_the_threshold_is_met() -> None:
     log = AlertLog()
     near = signal("nodefs.available", seconds_to_hard=1.0, gc_first=True)
     assert log(0, near) == []
@@ -118,7 +118,7 @@ def test_where_image_gc_acts_first_it_is_quiet_until_the_threshold_is_met() -> N
     assert log(70, near._replace(hard_met=True, seconds_to_hard=0.0)) == FIRING
 
 
-def test_where_image_gc_is_known_to_fail_nothing_waits_for_it() -> None:
+def test_the_alert_does_not_wait_for_failing_image_gc() -> None:
     log = AlertLog()
     log(0, image_gc(0, "insufficient_freed", "insufficient_freed"))
     near = signal("nodefs.available", seconds_to_hard=1.0, gc_first=True)

@@ -31,8 +31,8 @@ def too_late(alerts: list[str]) -> list[str]:
 def test_a_fall_that_outruns_the_kubelet_raises_it_at_once() -> None:
     log = AlertLog()
     assert too_late(log(0, signal())) == ["firing EvictionTooLate"]
-    (summary,) = [each for each in log.summaries if "used up" in each]
-    assert summary == "Node n: memory is used up 5 s after eviction is due, and the kubelet needs up to 12 s"
+    (summary,) = [each for each in log.summaries if "runs out" in each]
+    assert summary == "Node n: memory runs out 5 s after eviction is due, but the kubelet needs up to 12 s"
     # twice what falls in 12 s
     assert any("raise the hard threshold; 480 MiB would" in each for each in log.descriptions)
     log(10, signal(slope_per_second=None, seconds_to_hard=None))
@@ -57,7 +57,7 @@ def test_below_the_threshold_what_is_left_counts() -> None:
         {"signal": "nodefs.available"},
     ],
 )
-def test_it_is_silent_where_the_kubelet_is_in_time_or_nobody_can_know(quiet: dict[str, Any]) -> None:
+def test_it_is_silent_if_the_kubelet_is_in_time_or_that_is_unknown(quiet: dict[str, Any]) -> None:
     assert too_late(AlertLog()(0, signal(**quiet))) == []
 
 
@@ -84,9 +84,9 @@ def test_while_swap_takes_what_is_needed_more_memory_and_swap_fall_together() ->
     log = AlertLog()
     # 100 MiB last 10 s once the 300 MiB of swap are full
     assert filling(log) == ["firing EvictionTooLate"]
-    (summary,) = [each for each in log.summaries if "used up" in each]
-    late = "10 s after eviction is due, and the kubelet needs up to 12 s"
-    assert summary == f"Node n: swap is full in 30 s, then memory is used up {late}"
+    (summary,) = [each for each in log.summaries if "runs out" in each]
+    late = "10 s after eviction is due, but the kubelet needs up to 12 s"
+    assert summary == f"Node n: swap is full in 30 s, then memory runs out {late}"
     log(40, signal(slope_per_second=None, seconds_to_hard=None))
     assert too_late(log(160)) == ["resolved EvictionTooLate"]
 
@@ -106,7 +106,7 @@ def test_while_swap_takes_what_is_needed_more_memory_and_swap_fall_together() ->
         {"freed": 10},
     ],
 )
-def test_swap_that_fills_is_no_sign_where_the_node_need_not_lack_memory_or_nobody_can_know(
+def test_filling_swap_is_no_sign_if_memory_may_be_ample_or_unknown(
     quiet: dict[str, Any],
 ) -> None:
     assert filling(AlertLog(), **quiet) == []

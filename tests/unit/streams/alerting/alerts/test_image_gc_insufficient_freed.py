@@ -47,7 +47,7 @@ def test_other_settings_can_end_it() -> None:
     assert log(410, row(KubeletSetting, node="n", image_gc_high_percent=85)) == RESOLVED
 
 
-def test_what_has_recovered_is_resolved_at_once_although_the_file_system_is_full() -> None:
+def test_a_recovered_image_gc_is_resolved_at_once_despite_a_full_file_system() -> None:
     log = AlertLog()
     log(0, image_gc(0, "insufficient_freed", "insufficient_freed"))
     full = signal("imagefs.available", available=10, capacity=100)

@@ -30,7 +30,7 @@ def test_image_gc_that_recovers_is_resolved_at_once() -> None:
     assert log(30, image_gc(0, "recovered", "invalid_capacity")) == ["resolved ImageGCInvalidCapacity"]
 
 
-def test_who_wants_every_invalid_disk_capacity_gets_it() -> None:
+def test_the_setting_for_every_invalid_disk_capacity_is_followed() -> None:
     assert AlertLog()(0, EVENT) == []
     log = AlertLog(EVERY)
     assert log(0, EVENT) == FIRING

@@ -37,7 +37,7 @@ def test_pressure_that_ends_within_its_transition_period_raises_nothing() -> Non
     assert log(3600) == []
 
 
-def test_what_a_starting_kubelet_reports_is_no_pressure() -> None:
+def test_reports_of_a_starting_kubelet_are_not_pressure() -> None:
     log = AlertLog(changed(NodePressureLasting={"for": "0s"}))
     assert log(0, pressure(0, status=False, kubelet_restart=True)) == []
 

@@ -17,7 +17,7 @@ def test_memory_and_io_are_alerts_of_their_own() -> None:
     assert log(0, both) == []
     assert log(60, both) == ["firing NodeStalls", "firing NodeStalls"]
     assert [labels["resource"] for labels in log.labels] == ["memory", "io"]
-    assert log.summaries[0] == ("Node n: work stood still for memory for 12 % of a minute (some of it: 30 %)")
+    assert log.summaries[0] == ("Node n: work stalled on memory for 12 % of a minute; some tasks waited for 30 %")
 
 
 def test_a_burst_raises_nothing() -> None:
@@ -27,7 +27,7 @@ def test_a_burst_raises_nothing() -> None:
     assert log(200) == []
 
 
-def test_what_some_tasks_wait_for_raises_nothing() -> None:
+def test_partial_stalls_raise_no_alert() -> None:
     log = AlertLog()
     log(0, stall(memory_some_percent=90.0, memory_full_percent=1.0, io_some_percent=100.0, io_full_percent=39.0))
     assert log(120) == []

@@ -66,5 +66,5 @@ def test_memory_across_the_link_raises_it(held: str) -> None:
     ],
     ids=["CPUs that need both", "shared CPUs", "a plugin that reports no NUMA node"],
 )
-def test_what_is_on_the_cpus_nodes_or_not_known_raises_nothing(values: dict[str, Any]) -> None:
+def test_aligned_or_unknown_resources_raise_no_alert(values: dict[str, Any]) -> None:
     assert AlertLog()(0, aligned(**values)) == []

@@ -34,7 +34,7 @@ def test_gaps_and_silences_are_others() -> None:
     assert AlertLog(node="")(0, report(0, "gap"), report(0, "unreadable")) == []
 
 
-def test_what_a_lander_reports_of_no_cluster_fires_too() -> None:
+def test_a_landers_report_without_a_cluster_also_fires() -> None:
     """It knows no clusters: its record is on a log of its own, without a name."""
     fold, log = Fold([*analytics(timedelta(hours=1)), *alert_reducers(None)]), LogState()
     limits = Limits(24 * 3_600_000)

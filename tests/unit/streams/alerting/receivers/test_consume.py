@@ -18,7 +18,7 @@ from ingest.kafka.publish import BY_BROKER
 from profiles import EXAMPLES
 from streams.alerting.receivers.alert_states import WITHOUT_NEWS, AlertStates, Received
 from streams.alerting.receivers.choose import Receiver
-from streams.alerting.receivers.consume import JUDGE_EVERY, Withholding, _AnotherLeader, _Following
+from streams.alerting.receivers.consume import JUDGE_EVERY, SilenceFilter, _AnotherLeader, _Following
 from streams.alerting.silences import Silence, matchers
 from streams.kafka.messages.alerts import AlertMessage
 
@@ -131,7 +131,7 @@ class Told:
         self.unstepped = unstepped(self.clock.clock._replace(now=lambda: self.clock.now() + self.stepped))
         self._told: AlertStates | None = None
         self.silences: tuple[Silence, ...] = ()
-        self._withholding = Withholding(cast("Receiver", self), lambda: self.silences, self.clock.clock)
+        self._withholding = SilenceFilter(cast("Receiver", self), lambda: self.silences, self.clock.clock)
 
     def park(self, received: Received) -> None:
         raise AssertionError(received)
@@ -143,7 +143,7 @@ class Told:
     def restart(self) -> None:
         """Another process begins."""
         self._told = None
-        self._withholding = Withholding(cast("Receiver", self), lambda: self.silences, self.clock.clock)
+        self._withholding = SilenceFilter(cast("Receiver", self), lambda: self.silences, self.clock.clock)
 
     async def all_read(self) -> list[str]:
         """Read all that the log has, as the process does that runs; return what was sent meanwhile."""
@@ -298,7 +298,7 @@ async def test_what_was_withheld_is_sent_after_its_silence_also_if_that_was_not_
 
 
 @pytest.mark.asyncio
-async def test_what_was_withdrawn_is_not_sent_again_where_a_leader_lacks_that(told: Told) -> None:
+async def test_a_withdrawn_alert_is_not_sent_again_by_a_leader_that_lost_the_withdrawal(told: Told) -> None:
     await told.all_read()
     for status in ("firing", "resolved"):
         told.log.store("A", status)

@@ -240,7 +240,7 @@ async def test_teams_gets_a_card_for_each_change() -> None:
     assert cards[0]["actions"] == [{"type": "Action.OpenUrl", "title": "Runbook", "url": "https://x/A.md"}]
 
 
-def test_teams_does_not_call_well_what_nobody_knows() -> None:
+def test_an_unknown_alert_is_not_good_in_teams() -> None:
     card = message(received("resolved", reason="unknown"))["attachments"][0]["content"]
     (head,) = card["body"][0]["inlines"]
     assert (head["text"], head["color"]) == ("UNKNOWN NodeNotReady", "default")

@@ -21,7 +21,7 @@ from fakes.clock import START, FakeClock
 from fakes.serving import serving
 from streams.alerting.active import SILENT
 from streams.alerting.receivers import posting
-from streams.alerting.receivers.alert_states import MOST, WITHOUT_NEWS, AlertStates, Received, Remembered
+from streams.alerting.receivers.alert_states import MOST, WITHOUT_NEWS, AlertStates, DeliveryState, Received
 from streams.alerting.receivers.alertmanager import ALIVE, Alertmanager
 from streams.alerting.receivers.choose import BadReceiver, group_of, receiver
 from streams.alerting.receivers.posting import DEADLINE_SECONDS, REFUSALS
@@ -115,7 +115,7 @@ def test_firing_and_resolving_are_news_and_other_words_are_not() -> None:
     assert states.read(received(start=100))
 
 
-def test_what_is_read_again_is_no_news() -> None:
+def test_a_repeated_read_is_not_news() -> None:
     every = [received(), received(update=60), received("resolved", 0, 90), received(start=100)]
     states = AlertStates()
     assert [states.read(each) for each in every] == [True, False, True, True]
@@ -159,11 +159,11 @@ def test_an_end_that_is_not_known_is_news_once() -> None:
 
 
 def test_what_the_next_process_has_to_know_fits_into_a_commit() -> None:
-    remembered = Remembered.of(START, {f"{number:016x}" for number in range(1000)})
+    remembered = DeliveryState.of(START, {f"{number:016x}" for number in range(1000)})
     assert len(remembered.metadata()) < 4096
-    assert Remembered.parse(remembered.metadata()) == remembered
+    assert DeliveryState.parse(remembered.metadata()) == remembered
     assert remembered.judged_at == START
-    assert Remembered.parse("first 12") == Remembered.parse("") == Remembered()
+    assert DeliveryState.parse("first 12") == DeliveryState.parse("") == DeliveryState()
 
 
 EVERY = [received(start=b, update=u) for b in (0, 100) for u in (b, b + 10)]
@@ -260,7 +260,7 @@ async def test_what_fails_is_tried_again_with_the_same_key_and_ever_more_seldom(
 
 
 @pytest.mark.asyncio
-async def test_what_is_refused_is_given_up_and_the_next_is_sent() -> None:
+async def test_a_refused_alert_is_dropped_and_the_next_is_sent() -> None:
     async with Server().running() as server:
         server.answers = [404] * REFUSALS
         await push(server, FakeClock(), received(), received("resolved", 0, 9))
@@ -349,7 +349,7 @@ async def test_a_parked_alert_that_left_the_topic_is_not_tried_again() -> None:
 
 
 @pytest.mark.asyncio
-async def test_a_proxy_that_has_nobody_behind_it_parks_nothing() -> None:
+async def test_a_proxy_without_a_server_parks_nothing() -> None:
     clock = FakeClock()
     async with Server().running() as server:
         server.answers = [status for status in (502, 503, 504) for _ in range(10)]
@@ -644,7 +644,7 @@ def test_what_a_cluster_named_is_neither_mention_nor_link_in_slack() -> None:
     assert "&lt;!channel&gt; &lt;https://evil|click&gt; &amp; \\\\u202e" in text
 
 
-def test_slack_reads_how_it_stands() -> None:
+def test_slack_shows_the_status_of_an_alert() -> None:
     assert str(slack_message(received())["text"]).startswith("FIRING (warning) A: what")
     assert str(slack_message(received("resolved", 0, 9))["text"]).startswith("RESOLVED A: what")
     (lost,) = states_after(received()).lose(START + WITHOUT_NEWS)

@@ -7,10 +7,10 @@ from typing import cast
 import pytest
 
 from fakes.clock import START, FakeClock
-from streams.alerting.receivers.alert_states import MOST, AlertStates, Received, Remembered
+from streams.alerting.receivers.alert_states import MOST, AlertStates, DeliveryState, Received
 from streams.alerting.receivers.alertmanager import Alertmanager
 from streams.alerting.receivers.choose import Receiver
-from streams.alerting.receivers.consume import LOOK_SECONDS, Withholding
+from streams.alerting.receivers.consume import LOOK_SECONDS, SilenceFilter
 from streams.alerting.receivers.posting import Poster
 from streams.alerting.silences import Silence, matchers
 from streams.kafka.messages.alerts import AlertMessage
@@ -47,7 +47,7 @@ class Case:
         self.clock = FakeClock()
         self.silences: list[Silence] = []
         self.receiver = Recording()
-        self.withholding = Withholding(
+        self.withholding = SilenceFilter(
             cast("Receiver", self.receiver), lambda: tuple(self.silences), self.clock.clock
         )
         self.states = AlertStates()
@@ -76,7 +76,7 @@ def alert(name: str, status: str = "firing", start: float = 0) -> Received:
 
 
 @pytest.mark.asyncio
-async def test_what_is_silenced_is_not_sent_and_everything_else_is() -> None:
+async def test_silenced_alerts_are_not_sent_and_all_others_are() -> None:
     case = Case()
     case.silence("alertname=A", 60)
     assert await case(alert("A"), alert("B")) == ["B firing"]
@@ -150,11 +150,11 @@ async def test_the_next_process_withholds_what_this_one_did() -> None:
     assert await after() == ["A firing"]  # the silence ended while none ran
 
 
-def remembered_by(case: Case) -> Remembered:
+def remembered_by(case: Case) -> DeliveryState:
     """A silence as it comes back from Kafka, which takes no more."""
     text = case.withholding.remembered(START).metadata()
     assert len(text) <= 4096
-    return Remembered.parse(text)
+    return DeliveryState.parse(text)
 
 
 async def next_process(case: Case) -> Case:
@@ -193,4 +193,4 @@ async def test_the_end_of_what_may_have_been_sent_is_sent_where_it_is_not_known(
 
 
 def test_alertmanager_is_a_receiver_that_can_be_withheld_from() -> None:
-    assert Withholding(Alertmanager("http://x")).resend_seconds == Alertmanager("http://x").resend_seconds
+    assert SilenceFilter(Alertmanager("http://x")).resend_seconds == Alertmanager("http://x").resend_seconds

@@ -257,7 +257,7 @@ def test_image_gc_that_cannot_delete_runs_and_the_runtime_is_quoted() -> None:
     assert "unused images stay" not in found.what
 
 
-def test_what_breaks_image_gc_off_is_quoted() -> None:
+def test_the_error_that_aborts_image_gc_is_quoted() -> None:
     (found,) = rows(failed("12:05:00", "ImageGCFailed", "operation timeout: context deadline exceeded"))
     assert found.what.startswith("Image GC keeps failing: Image GC fails run after run")
     assert 'The error: "operation timeout: context deadline exceeded". Look at' in found.what

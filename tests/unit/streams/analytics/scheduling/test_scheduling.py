@@ -263,7 +263,7 @@ def test_a_lost_node_is_said_at_once_and_not_only_when_its_minute_is_over() -> N
     assert [row.verdict for row in spots([*nodes(), pod("a", 130, text(4, selector=3))])] == ["lost_node"]
 
 
-def test_as_many_reasons_as_nodes_say_nothing() -> None:
+def test_a_reason_for_each_node_gives_no_verdict() -> None:
     assert spots([*nodes(), pod("a", 130, text(4, selector=3, cpu=1)), tick(200)]) == []
 
 
@@ -428,7 +428,7 @@ def test_daemon_set_pods_and_static_pods_do_not_count_as_placed() -> None:
     assert [row.node for row in spots([*nodes(), *mixed])] == ["m3"]
 
 
-def test_where_few_nodes_get_pods_a_node_without_says_nothing() -> None:
+def test_a_node_without_new_pods_proves_nothing_if_few_nodes_get_any() -> None:
     zones = {**MASTERS, "w2": "2", "w3": "2"}
     assert spots([*nodes(zones), *minutes_of_placements(["m1", "m2"])]) == []
 

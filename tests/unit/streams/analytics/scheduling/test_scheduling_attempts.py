@@ -68,7 +68,7 @@ def test_a_list_that_names_a_node_twice_lost_another(visited: Sequence[str], fou
     assert all(row.test == "log" and "w1 twice in one attempt" in row.evidence for row in spots)
 
 
-def test_nodes_that_nobody_observed_are_not_called_lost() -> None:
+def test_unobserved_nodes_are_not_called_lost() -> None:
     """A log alone, without the objects of its cluster, has no nodes to compare with."""
     record = attempt(text=TEXT, visited=("w1", "m1", "w1", "m2"))
     _, found = REDUCER.step(State(), record)

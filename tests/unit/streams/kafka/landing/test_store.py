@@ -10,7 +10,7 @@ from aiokafka import TopicPartition
 
 from streams.kafka.landing.portion import Portion
 from streams.kafka.landing.resume import Landed
-from streams.kafka.landing.store import Storing, TransientFailure
+from streams.kafka.landing.store import StoreThread, TransientFailure
 
 
 class Opened:
@@ -52,5 +52,5 @@ def no_cycle_search() -> Iterator[None]:
 async def test_a_failed_attempt_leaves_no_connection_open(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("streams.kafka.landing.store.FIRST_BACKOFF_SECONDS", 0.001)
     store = Refusing(failures=3)
-    assert await Storing(store).landed("id", asyncio.Event(), lambda: True) == {}
+    assert await StoreThread(store).landed("id", asyncio.Event(), lambda: True) == {}
     assert store.left_open == [0, 0, 0, 0]

@@ -186,7 +186,9 @@ def allocate(cause: str) -> str:
         ),
     ],
 )
-def test_who_refused_over_what(prefix: str, reason: str, text: str, expected: tuple[object, ...]) -> None:
+def test_a_refusal_names_the_manager_and_the_resource(
+    prefix: str, reason: str, text: str, expected: tuple[object, ...]
+) -> None:
     found = parse_refusal(reason, f"{prefix}{text}")
     assert (found.refused_by, found.resource, found.requested, found.available) == expected
     assert found.refused_by in {"", *REFUSERS}
@@ -200,7 +202,7 @@ def test_who_refused_over_what(prefix: str, reason: str, text: str, expected: tu
         "rpc error: code = Unavailable",
     ],
 )
-def test_cpus_are_spoken_of_only_for_a_reason_of_cpus(cause: str) -> None:
+def test_cpus_are_mentioned_only_for_a_reason_about_cpus(cause: str) -> None:
     assert "CPU" not in parse_refusal(UNEXPECTED, allocate(cause)).words
 
 
@@ -212,7 +214,7 @@ def test_cpus_are_spoken_of_only_for_a_reason_of_cpus(cause: str) -> None:
         ("hugepages-2Mi", "According to its kubelet, the node has no hugepages-2Mi."),
     ],
 )
-def test_a_kubelet_that_knows_of_none_is_not_a_full_node(resource: str, words: str) -> None:
+def test_a_kubelet_without_the_resource_is_not_a_full_node(resource: str, words: str) -> None:
     text = f"Node didn't have enough resource: {resource}, requested: 1, used: 0, capacity: 0"
     found = parse_refusal(f"OutOf{resource}", text)
     assert (found.available, found.capacity) == (0, 0)
@@ -220,6 +222,6 @@ def test_a_kubelet_that_knows_of_none_is_not_a_full_node(resource: str, words: s
 
 
 @given(st.sampled_from([UNEXPECTED, "OutOfcpu", "SMTAlignmentError", "Evicted", "x"]) | st.text(), st.text())
-def test_no_text_raises_and_an_unknown_one_has_no_words(reason: str, text: str) -> None:
+def test_no_text_raises_and_an_unknown_one_is_not_explained(reason: str, text: str) -> None:
     found = parse_refusal(reason, text)
     assert found.refused_by or not found.words

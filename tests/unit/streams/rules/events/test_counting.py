@@ -204,7 +204,7 @@ def test_the_bucket_is_never_below_empty_nor_above_its_burst_and_refills_one_in_
         assert bucket.at == now
 
 
-def test_an_event_from_before_takes_a_token_and_gives_none_back() -> None:
+def test_an_earlier_event_takes_a_token_and_refills_none() -> None:
     assert draw(Bucket(3.0, 100.0), 50.0, 1) == Bucket(2.0, 100.0)
 
 

@@ -65,16 +65,14 @@ FREE_DISK_SPACE_FAILED = [
 
 
 @pytest.mark.parametrize(("message", "failure"), FREE_DISK_SPACE_FAILED)
-def test_what_was_wanted_and_freed_is_read_from_the_text_of_each_version(
-    message: str, failure: ImageGcFailure
-) -> None:
+def test_wanted_and_freed_bytes_are_read_from_the_text_of_each_version(message: str, failure: ImageGcFailure) -> None:
     assert parse_image_gc("FreeDiskSpaceFailed", message) == failure
     assert parse_image_gc("ImageGCFailed", message) == failure
     assert parse_image_gc("ImageGCFailed", COMBINED + message) == failure
 
 
 @pytest.mark.parametrize("size", ["512.0 B", "512 B", "1.5 KiB", "20.0 MiB", "252.0 GiB", "3.2 TiB"])
-def test_the_file_systems_size_may_have_each_unit(size: str) -> None:
+def test_the_size_of_a_file_system_may_have_any_unit(size: str) -> None:
     message = (
         f"Insufficient free disk space on the node's image filesystem (100% of {size} used). "
         "Failed to free sufficient space by deleting unused images (freed 0 bytes). Investigate disk usage."
@@ -132,7 +130,7 @@ def test_errors_of_deletion_by_age_have_no_numbers() -> None:
         ("Cannot connect to the Docker daemon at unix:///var/run/docker.sock.", "runtime_error"),
     ],
 )
-def test_what_image_gc_needs_of_the_runtime_fails_in_a_way_of_its_own(message: str, reason: str) -> None:
+def test_a_failing_runtime_call_of_image_gc_has_its_own_reason(message: str, reason: str) -> None:
     """Errors of listing come as the runtime wrote them; those of statistics and deletions have words before."""
     failure = parse_image_gc("ImageGCFailed", message)
     assert failure is not None
@@ -169,23 +167,23 @@ def test_missing_statistics_are_a_stats_error(message: str) -> None:
     ],
 )
 @pytest.mark.parametrize("message", ["", "rpc error: code = Unavailable", "Wanted to free 5 bytes"])
-def test_an_unknown_text_leaves_what_the_reason_reports(reason: str, failure: ImageGcFailure, message: str) -> None:
+def test_an_unknown_text_is_classified_by_its_reason(reason: str, failure: ImageGcFailure, message: str) -> None:
     kept = message if reason == "ImageGCFailed" else ""
     assert parse_image_gc(reason, message) == failure._replace(text=kept)
     assert parse_error(message) is None
 
 
-def test_events_of_other_reasons_are_not_of_image_gc() -> None:
+def test_events_with_other_reasons_are_not_about_image_gc() -> None:
     assert parse_image_gc("Evicted", "invalid capacity 0 on image filesystem") is None
 
 
-def test_a_number_that_64_bits_do_not_hold_is_not_given() -> None:
+def test_a_number_beyond_64_bits_is_none() -> None:
     message = f"failed to garbage collect required amount of images. Wanted to free {2**63} bytes, but freed 7 bytes"
     assert parse_error(message) == _insufficient("partial", freed_bytes=7)
     assert parse_error(message.replace(str(2**63), "9" * 40)) is None
 
 
-def test_an_impossible_percentage_is_not_given() -> None:
+def test_an_impossible_percentage_is_none() -> None:
     assert parse_error("Insufficient free disk space on the node's image filesystem (174% of 1.0 B used). ") is None
 
 
@@ -266,14 +264,14 @@ def test_a_pressure_eviction_is_read_from_the_text_of_each_version(message: str,
         ("Container c was using 9, request is 0, has larger consumption of memory. And more.", 1),
     ],
 )
-def test_a_text_that_goes_on_in_an_unknown_way_is_marked_incomplete(tail: str, offenders: int) -> None:
+def test_a_text_with_an_unknown_end_is_marked_incomplete(tail: str, offenders: int) -> None:
     eviction = parse_evicted(LOW + "memory. Threshold quantity: 100Mi, available: 17348Ki. " + tail)
     assert isinstance(eviction, PressureEviction)
     assert (eviction.threshold, eviction.available, eviction.complete) == (100 * MI, 17348 * KI, False)
     assert len(eviction.offenders) == offenders
 
 
-def test_a_quantity_beyond_64_bits_or_below_one_unit_is_not_given() -> None:
+def test_a_quantity_beyond_64_bits_or_below_one_unit_is_none() -> None:
     eviction = parse_evicted(LOW + "memory. Threshold quantity: 100E, available: 100m. ")
     assert eviction == PressureEviction("memory", None, None)
 
@@ -327,7 +325,7 @@ def test_a_limit_of_local_storage_is_named_by_the_kubelets_label(message: str, e
         ("The node had condition: [MemoryPressure DiskPressure]. ", ("MemoryPressure", "DiskPressure")),
     ],
 )
-def test_a_rejection_at_admission_is_no_eviction_of_a_running_pod(message: str, conditions: tuple[str, ...]) -> None:
+def test_a_rejection_at_admission_does_not_evict_a_running_pod(message: str, conditions: tuple[str, ...]) -> None:
     assert parse_evicted(message) == AdmissionRejection(conditions)
 
 
@@ -344,7 +342,7 @@ def test_a_rejection_at_admission_is_no_eviction_of_a_running_pod(message: str, 
         "Pod was rejected: Resources cannot be allocated with Topology locality",
     ],
 )
-def test_any_other_text_is_no_known_eviction(message: str) -> None:
+def test_any_other_text_is_not_a_known_eviction(message: str) -> None:
     assert parse_evicted(message) is None
 
 
@@ -368,7 +366,7 @@ def test_a_node_event_reports_the_condition(reason: str, condition: str, status:
     assert parse_node_status(reason, COMBINED + message) == (condition, status)
 
 
-def test_readiness_is_reported_likewise() -> None:
+def test_a_node_event_reports_readiness() -> None:
     assert parse_node_status("NodeNotReady", "Node n status is now: NodeNotReady") == ConditionChange(
         "Ready", status=False
     )
@@ -396,7 +394,7 @@ def test_only_the_kubelets_start_is_a_kubelet_start() -> None:
 # All
 
 
-def test_the_prefix_of_combined_events_is_no_part_of_the_text() -> None:
+def test_the_prefix_of_combined_events_is_removed() -> None:
     assert message_body(COMBINED + " a ") == "a"
 
 

@@ -4,5 +4,5 @@ from ingest.messages.reasons import REFUSALS
 from streams.rules.events.admission import _BY_REASON
 
 
-def test_every_reason_that_is_explained_is_one_of_a_refusal() -> None:
+def test_every_explained_reason_is_a_reason_of_a_refusal() -> None:
     assert _BY_REASON.keys() <= REFUSALS

@@ -11,12 +11,12 @@ from streams.rules.eviction.forecast import (
     HORIZON_SPANS,
     MAX_LOWS,
     MET,
-    NO_COURSE,
+    NO_HISTORY,
     RATE_CHANGES,
     SAMPLE_SECONDS,
     SPREAD,
+    AmountHistory,
     Band,
-    Course,
     follow,
     forecast,
     since,
@@ -26,8 +26,8 @@ from streams.rules.eviction.trend import MAX_POINTS, Line
 CAPACITY = 1_000_000
 
 
-def course(values: list[int], every: float = 10.0) -> tuple[Course, Line | None]:
-    one, ahead = NO_COURSE, None
+def course(values: list[int], every: float = 10.0) -> tuple[AmountHistory, Line | None]:
+    one, ahead = NO_HISTORY, None
     for place, value in enumerate(values):
         one, ahead = follow(one, place * every, value, CAPACITY)
     return one, ahead
@@ -78,14 +78,14 @@ def test_nothing_is_forecast_below_the_threshold() -> None:
 
 def test_noise_without_a_trend_is_not_forecast() -> None:
     values = np.round(default_rng(1).normal(50_000, 5_000, 500)).astype(int).tolist()
-    one, ahead, made = NO_COURSE, None, 0
+    one, ahead, made = NO_HISTORY, None, 0
     for place, value in enumerate(values):
         one, ahead = follow(one, place * 10.0, value, CAPACITY)
         made += forecast(one, ahead, value, 10_000) is not None
     assert made <= 5  # of 500: what looks like a trend for a moment
 
 
-def test_what_was_freed_again_and_again_is_not_forecast_until_it_falls_lower() -> None:
+def test_a_sawtooth_is_not_forecast_until_it_falls_below_its_lows() -> None:
     before = sawtooth(4)
     assert band(before + [600_000 - 10_000 * i for i in range(25)], 100_000) is None
     lower = band(before + [600_000 - 10_000 * i for i in range(39)], 100_000)
@@ -119,10 +119,8 @@ def test_errors_upwards_make_the_latest_later() -> None:
 
 
 @given(st.lists(st.tuples(st.floats(1, 4000), st.integers(0, CAPACITY)), max_size=150), st.integers(0, CAPACITY))
-def test_whatever_comes_a_band_is_in_order_and_its_state_bounded(
-    steps: list[tuple[float, int]], threshold: int
-) -> None:
-    one, seconds = NO_COURSE, 0.0
+def test_every_band_is_ordered_and_its_state_is_bounded(steps: list[tuple[float, int]], threshold: int) -> None:
+    one, seconds = NO_HISTORY, 0.0
     for step, value in steps:
         seconds += step
         one, ahead = follow(one, seconds, value, CAPACITY)
@@ -139,7 +137,7 @@ def test_a_sample_that_is_not_later_is_left_out() -> None:
     assert follow(one, 19.0, 7, CAPACITY)[0] == one
 
 
-def test_a_restart_forgets_what_was_before_it_and_an_old_one_nothing() -> None:
+def test_a_restart_forgets_earlier_samples_and_an_old_restart_forgets_nothing() -> None:
     one, _ = course([900_000 - 1000 * i for i in range(20)])
     assert since(one, 0.0) == one
-    assert since(one, 105.0) == Course(window=one.window[11:])
+    assert since(one, 105.0) == AmountHistory(window=one.window[11:])

@@ -34,7 +34,7 @@ def _names(signal: str, layout: Layout, pods: list[RankedPod], version: str = "v
     return [pods[index].name for index in rank(signal, layout, pods, version)]
 
 
-def test_memory_goes_by_stats_then_excess_then_priority_then_amount_above_request() -> None:
+def test_memory_ranks_by_missing_stats_then_excess_then_priority_then_amount() -> None:
     pods = [
         _pod("within-low-priority", priority=-5, memory_working_set_bytes=100, memory_request_bytes=100),
         _pod("exceeds-high-priority", priority=9, memory_working_set_bytes=10**9),
@@ -74,7 +74,7 @@ def test_allocatable_memory_ranks_as_memory() -> None:
     assert rank("allocatableMemory.available", Layout.SINGLE, pods) == rank("memory.available", Layout.SINGLE, pods)
 
 
-def test_inodes_exceed_always_but_are_compared_less_the_ephemeral_storage_request() -> None:
+def test_inodes_always_exceed_and_are_compared_minus_the_ephemeral_storage_request() -> None:
     # The kubelet takes bytes from inodes: 10 inodes less 100 bytes come after 1 inode less 0.
     pods = [_pod("many", rootfs_inodes_used=10, ephemeral_request_bytes=100), _pod("one", rootfs_inodes_used=1)]
     assert _names("nodefs.inodesFree", Layout.SINGLE, pods) == ["one", "many"]
@@ -85,7 +85,7 @@ def test_a_pod_without_inodes_does_not_exceed() -> None:
     assert not signal_use("nodefs.inodesFree", Layout.SINGLE, _pod()).exceeds_request
 
 
-def test_processes_go_by_priority_then_number() -> None:
+def test_processes_rank_by_priority_then_number() -> None:
     pods = [
         _pod("important", priority=1, processes=1000),
         _pod("few", processes=1),
@@ -122,7 +122,7 @@ EVERYTHING, PODS_DATA, WRITABLE_LAYERS, NOTHING = 111, 110, 1, 0
         (Layout.SPLIT, EVERYTHING, NOTHING, EVERYTHING),
     ],
 )
-def test_a_signal_measures_what_lies_on_its_file_system(
+def test_a_signal_measures_the_content_of_its_file_system(
     layout: Layout, nodefs: int, imagefs: int, containerfs: int
 ) -> None:
     pod = _pod(
@@ -145,12 +145,12 @@ def test_critical_pods_are_never_ranked(signal: str) -> None:
     assert rank(signal, Layout.SINGLE, pods, "v1.15.0") == [1]
 
 
-def test_equal_pods_go_by_namespace_name_and_uid() -> None:
+def test_equal_pods_are_sorted_by_namespace_name_and_uid() -> None:
     pods = [_pod("b", namespace="z"), _pod("b", uid="2"), _pod("b", uid="1"), _pod("a", namespace="default")]
     assert rank("memory.available", Layout.SINGLE, pods) == [3, 2, 1, 0]
 
 
-def test_pods_equal_for_the_kubelet_are_tied() -> None:
+def test_pods_that_the_kubelet_compares_as_equal_are_tied() -> None:
     # As recorded at 04:20:22: each uses as much above its request, so which goes first is open.
     pods = [_pod(name, rootfs_used_bytes=20480) for name in ("best", "burst", "pinned")]
     pods += [_pod("more", rootfs_used_bytes=20481), _pod("critical", rootfs_used_bytes=20480, critical=True)]
@@ -258,7 +258,9 @@ def _model(signal: str, layout: Layout) -> list[Comparator]:
 
 @settings(max_examples=EXAMPLES * 2)
 @given(pods=pods_of, signal=st.sampled_from(SIGNALS), layout=st.sampled_from(Layout))
-def test_the_order_is_that_of_the_kubelets_comparators(pods: list[RankedPod], signal: str, layout: Layout) -> None:
+def test_the_order_equals_that_of_the_kubelets_comparators(
+    pods: list[RankedPod], signal: str, layout: Layout
+) -> None:
     comparators = _model(signal, layout)
 
     def compare(one: int, other: int) -> int:

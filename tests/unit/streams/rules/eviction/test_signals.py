@@ -45,7 +45,7 @@ def test_memory_capacity_is_available_plus_working_set() -> None:
     assert observed["allocatableMemory.available"] == Observed(25042997248, 24684096 * 1024)
 
 
-def test_file_systems_are_observed_as_the_summary_has_them() -> None:
+def test_file_systems_are_observed_as_in_the_summary() -> None:
     observed = observe(RECORDED)
     assert observed["nodefs.available"] == Observed(72898576384, 270553174016)
     assert observed["nodefs.inodesFree"] == Observed(16130405, 16777216)
@@ -53,7 +53,7 @@ def test_file_systems_are_observed_as_the_summary_has_them() -> None:
     assert observed["imagefs.inodesFree"] == Observed(16130405, 16777216)
 
 
-def test_free_processes_are_the_limit_less_those_running() -> None:
+def test_free_processes_are_the_limit_minus_running_ones() -> None:
     assert observe(RECORDED)["pid.available"] == Observed(32768 - 401, 32768)
 
 
@@ -76,7 +76,7 @@ def test_zero_left_is_observed() -> None:
     }
 
 
-def test_containerfs_is_observed_where_the_summary_has_it() -> None:
+def test_containerfs_is_observed_if_the_summary_has_it() -> None:
     sample = NodeSample(
         containerfs_available_bytes=1,
         containerfs_capacity_bytes=2,
@@ -170,7 +170,7 @@ def test_different_capacity_without_inodes_are_two_file_systems() -> None:
 
 
 @pytest.mark.parametrize("imagefs", [(None, None), (0, None), (0, 0)])
-def test_an_unknown_imagefs_counts_as_the_nodes(imagefs: tuple[int | None, int | None]) -> None:
+def test_an_unknown_imagefs_counts_as_nodefs(imagefs: tuple[int | None, int | None]) -> None:
     assert layout_of(_sample(NODE_DISK, imagefs)) is Layout.SINGLE
 
 
@@ -189,6 +189,6 @@ def test_every_signal_is_reported_without_the_kubelet_s_spelling() -> None:
     assert measured("of.tomorrow") == "of.tomorrow"
 
 
-def test_a_node_of_no_process_ids_shows_nothing_of_them() -> None:
+def test_a_node_with_a_maximum_of_0_processes_has_no_pid_signal() -> None:
     """A share of nothing is none: an alert divided by it."""
     assert "pid.available" not in observe(replace(RECORDED, pids_max=0, pids_current=1))

@@ -87,7 +87,7 @@ def test_merged_defaults_fill_what_the_user_left_out() -> None:
     assert hard["imagefs.available"] == "15%"
 
 
-def test_an_empty_evictionHard_is_not_a_missing_one() -> None:  # noqa: N802 - Kubernetes' name
+def test_an_empty_eviction_hard_differs_from_a_missing_one() -> None:
     empty = effective_thresholds(KubeletConfiguration(eviction_hard={}), "v1.36.3")
     missing = effective_thresholds(KubeletConfiguration(), "v1.36.3")
     assert (empty.by_signal, empty.assumed) == ({}, False)
@@ -143,7 +143,7 @@ def test_a_minimum_reclaim_may_be_more_than_everything() -> None:
     assert effective_thresholds(config, "v1.36.3").by_signal["pid.available"].minimum_reclaim == "150%"
 
 
-def test_a_grace_period_without_a_soft_threshold_is_of_no_effect() -> None:
+def test_a_grace_period_without_a_soft_threshold_has_no_effect() -> None:
     config = KubeletConfiguration(
         eviction_hard={"nodefs.available": "5%"}, eviction_soft_grace_period={"nodefs.available": "30s"}
     )
@@ -178,7 +178,7 @@ def test_allocatable_memory_has_a_threshold_where_pods_are_enforced(enforced: li
         (Layout.SEPARATE_IMAGEFS, "9%", "4%"),
     ],
 )
-def test_containerfs_thresholds_are_those_of_the_file_system_it_lies_on(
+def test_containerfs_has_the_thresholds_of_the_file_system_that_holds_it(
     layout: Layout, available: str, inodes: str
 ) -> None:
     config = KubeletConfiguration(
@@ -267,12 +267,12 @@ def test_a_percent_goes_through_float32() -> None:
 @pytest.mark.parametrize(
     ("text", "value"), [("100Mi", 100 * MI), ("68088Mi", 68088 * MI), ("1500", 1500), ("1G", 10**9), ("0.5", 1)]
 )
-def test_a_quantity_is_itself_whatever_the_capacity(text: str, value: int) -> None:
+def test_a_quantity_does_not_depend_on_the_capacity(text: str, value: int) -> None:
     assert threshold_value(text, 7) == value
 
 
 @pytest.mark.parametrize("text", ["", "ten", "10 %", "1e%", "NaN%", "inf%", "²%", "9" * 400 + "%", "9" * 400])
-def test_a_text_that_is_no_amount_is_refused(text: str) -> None:
+def test_a_text_that_is_not_an_amount_is_refused(text: str) -> None:
     with pytest.raises(BadThreshold):
         threshold_value(text, 100)
 
@@ -316,13 +316,13 @@ def test_percentages_of_a_capacity(capacity: int, text: str, expected: int) -> N
     "text",
     ["", "%", "5", "x%%", " 5%", "5 %", "nan%", "inf%", "1e999%", "5%\n", "1__0%", "_1%", "9" * 99 + "%"],
 )
-def test_what_is_no_percentage_is_refused(text: str) -> None:
+def test_a_text_that_is_not_a_percentage_is_refused(text: str) -> None:
     with pytest.raises(InvalidQuantity):
         percent_of(1000, text)
 
 
 @given(st.integers(0, 2**50), st.integers(0, 100))
-def test_a_percentage_is_near_the_exact_one(capacity: int, percent: int) -> None:
+def test_a_rounded_percentage_is_close_to_the_exact_one(capacity: int, percent: int) -> None:
     """24 bits of the fraction are right, and the result is cut to a whole number."""
     exact = capacity * percent / 100
     assert abs(percent_of(capacity, f"{percent}%") - exact) <= exact * 2**-24 + 1

@@ -29,5 +29,5 @@ def test_a_signal_whose_threshold_cannot_be_set_is_not_named() -> None:
     assert unguarded_of([Reading("allocatableMemory.available", 5, 100, False)]) == frozenset()
 
 
-def test_every_resource_has_its_consequence() -> None:
+def test_every_resource_without_a_threshold_has_a_consequence() -> None:
     assert CONSEQUENCES.keys() == set(RESOURCES.values())

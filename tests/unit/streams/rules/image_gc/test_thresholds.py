@@ -95,7 +95,7 @@ def test_image_gc_frees_exactly_below_its_threshold(capacity: int, high: int, av
 
 
 @given(capacity=capacities, high=percents)
-def test_the_threshold_is_the_first_amount_at_which_image_gc_rests(capacity: int, high: int) -> None:
+def test_image_gc_is_idle_exactly_from_its_threshold_on(capacity: int, high: int) -> None:
     threshold = gc_threshold_available_bytes(capacity, high)
     assert decide(threshold - 1, capacity, high, 0, maximum_age_seconds=1).verdict == "free"
     if threshold <= capacity:
@@ -103,7 +103,7 @@ def test_the_threshold_is_the_first_amount_at_which_image_gc_rests(capacity: int
 
 
 @given(capacity=st.integers(100, 2**50), available=st.integers(0, 2**50), low=st.integers(0, 84))
-def test_what_is_wanted_brings_usage_down_to_the_low_threshold(capacity: int, available: int, low: int) -> None:
+def test_freeing_the_wanted_bytes_reaches_the_low_threshold(capacity: int, available: int, low: int) -> None:
     decision = decide(available, capacity, 85, low)
     if decision.verdict == "free":
         after = min(available, capacity) + decision.wanted_bytes

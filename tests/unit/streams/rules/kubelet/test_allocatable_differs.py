@@ -22,7 +22,7 @@ LEFT = {"cpu": 4000, "memory": 15 << 30, "ephemeral-storage": 90 << 30}
         ("cpu", 1, True),  # millicores are exact
     ],
 )
-def test_what_a_node_offers_beside_its_settings_is_found_from_a_mebibyte_on(
+def test_allocatable_that_contradicts_settings_by_a_mebibyte_is_found(
     resource: str, less: int, *, differs: bool
 ) -> None:
     kubelet = Kubelet(

@@ -19,9 +19,7 @@ from streams.rules.kubelet.conditions import problems
         ("KubeletConfigOk", "False"),
     ],
 )
-def test_most_conditions_are_true_in_trouble_and_some_by_their_names_while_all_is_well(
-    kind: str, trouble: str
-) -> None:
+def test_conditions_are_true_in_trouble_except_those_whose_names_say_otherwise(kind: str, trouble: str) -> None:
     """Conditions of node-problem-detector, route controllers, clouds, etcd of RKE2 and the agent of EKS."""
     for status in ("True", "False", "Unknown"):
         found = problems([Condition(type=kind, status=status, reason="R", message="m ")])

@@ -28,7 +28,7 @@ def judged(layout: Layout = LAYOUT, *, exclusive: bool = True, **values: Any) ->
     return found
 
 
-def test_all_on_one_numa_node_is_aligned_and_local() -> None:
+def test_resources_on_one_numa_node_are_aligned_and_local() -> None:
     found = judged(cpu_ids=(2, 3), memory=(memory(1), memory(1, kind="hugepages-2Mi")), devices=(nic(1),))
     assert (found.aligned, found.distance, found.stray, found.l3_caches) == (True, 10, [], 1)
 
@@ -37,12 +37,12 @@ def test_all_on_one_numa_node_is_aligned_and_local() -> None:
     "away",
     [{"memory": (memory(0),)}, {"memory": (memory(0, kind="hugepages-1Gi"),)}, {"devices": (nic(0),)}],
 )
-def test_what_lies_elsewhere_is_not_aligned_and_its_distance_is_the_firmwares(away: dict[str, Any]) -> None:
+def test_resources_on_another_numa_node_are_misaligned_with_the_firmwares_distance(away: dict[str, Any]) -> None:
     found = judged(cpu_ids=(2, 3), **away)
     assert (found.aligned, found.distance) == (False, 21)
 
 
-def test_a_device_that_lies_elsewhere_is_named() -> None:
+def test_a_device_on_another_numa_node_is_named() -> None:
     assert judged(cpu_ids=(2,), devices=(nic(0),)).stray == ["example.com/nic"]
 
 
@@ -56,7 +56,7 @@ def test_without_caches_and_distances_only_these_are_unknown() -> None:
     assert (found.aligned, found.l3_caches, found.distance) == (False, None, None)
 
 
-def test_a_firmware_whose_distances_lack_or_are_flat_is_doubted_where_they_matter() -> None:
+def test_missing_or_flat_firmware_distances_are_doubted_if_they_matter() -> None:
     """Source: ACPI 5.2.17: 10 is a locality to itself, so another one is farther. Between CPUs and devices of one
     NUMA node no distance matters, and real ones are not doubted.
     """
@@ -73,19 +73,19 @@ def test_a_firmware_whose_distances_lack_or_are_flat_is_doubted_where_they_matte
         assert judged(LAYOUT._replace(distances=distances), cpu_ids=(0,), devices=(nic(0),)).explanation == ""
 
 
-def test_without_a_topology_nobody_knows_where_cpus_lie() -> None:
+def test_without_a_topology_the_numa_nodes_of_cpus_are_unknown() -> None:
     found = judged(Layout({}, {}, []), cpu_ids=(0,), memory=(memory(0),))
     assert (found.aligned, found.distance) == (None, None)
     assert found.explanation == "no agent reports the NUMA nodes of its CPUs"
 
 
-def test_a_device_without_numa_nodes_may_lie_anywhere() -> None:
+def test_a_device_without_numa_nodes_may_be_anywhere() -> None:
     found = judged(cpu_ids=(0,), devices=(nic(),))
     assert (found.aligned, found.stray) == (None, ["example.com/nic"])
     assert "example.com/nic" in found.explanation
 
 
-def test_shared_cpus_lie_anywhere_but_two_numa_nodes_are_never_aligned() -> None:
+def test_shared_cpus_may_be_anywhere_but_two_numa_nodes_are_never_aligned() -> None:
     assert judged(devices=(nic(0),)).aligned is None
     assert judged(devices=(nic(0), nic(1))).aligned is False
 
@@ -94,5 +94,5 @@ def test_before_1_23_the_ids_of_a_sharing_container_are_not_its_own() -> None:
     assert judged(exclusive=False, cpu_ids=(0, 1, 2, 3), devices=(nic(0),)).cpus == []
 
 
-def test_a_container_that_holds_nothing_has_no_place() -> None:
+def test_a_container_without_numa_resources_is_not_judged() -> None:
     assert alignment(ContainerResources(name="c"), LAYOUT, exclusive=True) is None

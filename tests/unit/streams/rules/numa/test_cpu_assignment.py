@@ -48,7 +48,7 @@ def test_distribution_over_cores_takes_cpus_in_the_order_of_their_ids() -> None:
     assert take_cpus(interleaved, frozenset(range(8)), 3, None, PLAIN) == {0, 4, 1}
 
 
-def test_distribution_over_numa_nodes_uses_as_few_as_can_take_equal_shares() -> None:
+def test_distribution_uses_the_fewest_numa_nodes_with_equal_shares() -> None:
     spread = Assignment(across_numa=True)
     assert take(ALL, 6, None, spread) == set(range(6))
     assert take(ALL, 12, None, spread) == {0, 1, 2, 3, 4, 5, 8, 9, 10, 11, 12, 13}
@@ -56,7 +56,7 @@ def test_distribution_over_numa_nodes_uses_as_few_as_can_take_equal_shares() -> 
     assert take(ALL - {0, 1, 2, 3, 4, 5}, 12, None, spread) == {8, 9, 10, 11, 12, 13, 16, 17, 18, 19, 20, 21}
 
 
-def test_distribution_hands_out_whole_cores_where_only_those_are_given() -> None:
+def test_distribution_gives_whole_cores_with_full_pcpus_only() -> None:
     spread = Assignment(across_numa=True, whole_cores=True)
     # 10 CPUs are 5 cores: two of each NUMA node, and one more of that with the most left.
     assert take(ALL - {0, 1}, 10, {0, 1}, spread) == {2, 3, 4, 5, 8, 9, 10, 11, 12, 13}
@@ -85,7 +85,7 @@ options = st.builds(Assignment, *[st.booleans()] * 4)
 
 
 @given(st.sets(st.integers(0, 31)).map(frozenset), options, st.data())
-def test_what_is_taken_is_free_and_as_much_as_was_asked(
+def test_taken_cpus_are_free_and_as_many_as_requested(
     free: frozenset[int], chosen: Assignment, data: st.DataObject
 ) -> None:
     count = data.draw(st.integers(0, len(free)))
@@ -96,7 +96,7 @@ def test_what_is_taken_is_free_and_as_much_as_was_asked(
 
 
 @given(st.sets(st.integers(0, 31)).map(frozenset), st.integers(0, 3))
-def test_a_hint_of_one_numa_node_is_kept_where_it_has_enough(free: frozenset[int], numa: int) -> None:
+def test_a_hint_of_one_numa_node_is_kept_if_it_has_enough(free: frozenset[int], numa: int) -> None:
     here = free & FOUR.numa_nodes[numa].cpus
     for count, more in pairwise(range(len(here) + 1)):
         assert take(free, count, {numa}) <= here

@@ -134,7 +134,7 @@ def test_a_checksum_of_zero_is_refused_with_pod_entries() -> None:
         "[" * 100_000,
     ],
 )
-def test_what_is_no_checkpoint_is_refused(text: str) -> None:
+def test_a_text_that_is_not_a_checkpoint_is_refused(text: str) -> None:
     with pytest.raises(BadCheckpoint):
         parse_cpu_manager_state(text)
 
@@ -193,7 +193,7 @@ def test_memory_checkpoints_verify_against_the_kubelets_own_vectors() -> None:
         '{"policyName":"Static","entries":{"pod":{"c":{}}}}',
     ],
 )
-def test_what_is_no_memory_checkpoint_is_refused(text: str) -> None:
+def test_a_text_that_is_not_a_memory_checkpoint_is_refused(text: str) -> None:
     with pytest.raises(BadCheckpoint):
         parse_memory_manager_state(text)
 

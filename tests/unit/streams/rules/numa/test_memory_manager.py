@@ -21,15 +21,15 @@ def free(machine: dict[int, MemoryNode]) -> dict[int, int]:
     return {numa: each.tables[MEMORY].free for numa, each in machine.items()}
 
 
-def test_a_hint_that_suffices_is_followed() -> None:
+def test_a_sufficient_hint_is_followed() -> None:
     assert memory_affinity({0: node(100), 1: node(100)}, {MEMORY: 30}, Hint(B, preferred=True)) == B
 
 
-def test_without_a_hint_the_narrowest_own_one_is_taken() -> None:
+def test_without_a_hint_the_managers_narrowest_one_is_taken() -> None:
     assert memory_affinity({0: node(20), 1: node(80)}, {MEMORY: 30}, Hint(None, preferred=False)) == B
 
 
-def test_of_groups_of_equally_many_numa_nodes_the_least_as_a_bit_mask_is_taken() -> None:
+def test_among_groups_of_equal_size_the_lowest_bit_mask_wins() -> None:
     """The kubelet compares masks, 0110 before 1001 (pkg/kubelet/cm/topologymanager/bitmask, IsNarrowerThan)."""
     machine = {0: node(40), 1: node(10, 1, 1, 2), 2: node(50, 1, 1, 2), 3: node(40)}
     assert memory_affinity(machine, {MEMORY: 60}, Hint(None, preferred=False)) == {1, 2}
@@ -66,7 +66,7 @@ def test_a_hint_that_is_too_small_is_widened() -> None:
         ),
     ],
 )
-def test_what_cannot_be_reserved_fails_in_the_kubelets_words(
+def test_memory_that_cannot_be_reserved_fails_in_the_kubelets_words(
     machine: dict[int, MemoryNode], size: int, hint: Hint, words: str
 ) -> None:
     with pytest.raises(NoMemory) as caught:
@@ -90,7 +90,7 @@ def state(**entries: tuple[MemoryBlock, ...]) -> MemoryManagerState:
     return MemoryManagerState("Static", machine, {uid: {"c": blocks} for uid, blocks in entries.items()}, {}, 1)
 
 
-def test_pods_that_are_gone_give_back_what_they_hold() -> None:
+def test_deleted_pods_release_their_memory() -> None:
     held = state(gone=(MemoryBlock((0,), MEMORY, 30),), here=(MemoryBlock((0,), MEMORY, 20),))
     left = without_pods(held, {"gone", "unknown"})
     assert free(left.machine) == {0: 80, 1: 100}
@@ -99,13 +99,13 @@ def test_pods_that_are_gone_give_back_what_they_hold() -> None:
     assert left == state(here=(MemoryBlock((0,), MEMORY, 20),))
 
 
-def test_the_last_block_of_a_group_dissolves_it() -> None:
+def test_releasing_the_last_block_dissolves_a_group() -> None:
     left = without_pods(state(gone=(MemoryBlock((0, 1), MEMORY, 130),)), {"gone"})
     assert free(left.machine) == {0: 100, 1: 100}
     assert [(each.assignments, each.cells) for each in left.machine.values()] == [(0, (0,)), (0, (1,))]
 
 
-def test_an_entry_that_names_what_the_machine_has_not_takes_nothing() -> None:
+def test_an_entry_for_an_unknown_numa_node_takes_nothing() -> None:
     wrong = state()._replace(
         entries={"gone": {"c": (MemoryBlock((7,), "hugepages-2Mi", 5), MemoryBlock((0,), "x", 5))}}
     )

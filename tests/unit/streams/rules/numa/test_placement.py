@@ -44,7 +44,7 @@ def test_distribute_evenly_splits_each_container_over_the_numa_nodes() -> None:
     assert placed.spanning_pods == 2
 
 
-def test_pods_are_placed_in_the_order_of_their_arrival_whatever_order_they_come_in() -> None:
+def test_pods_are_placed_by_arrival_whatever_their_order_in_the_input() -> None:
     pods = claims(6, 4, 4, 2)
     for strategy in STRATEGIES:
         assert place([bins(4, 4)], pods, strategy) == place([bins(4, 4)], reversed(pods), strategy)
@@ -57,12 +57,12 @@ def test_whole_cores_go_first_when_packing_and_single_threads_when_spreading() -
     assert (spread.free_cpus, spread.free_cores) == (4, 0)
 
 
-def test_by_physical_cores_pods_lie_close_but_on_cores_of_their_own() -> None:
+def test_spreading_by_physical_cores_keeps_pods_close_on_their_own_cores() -> None:
     placed = place([bins(4, 4)], claims(2, 2), "spread_by_pcpus").numbers["n"]
     assert [(each.free_cpus, each.free_cores) for each in placed] == [(4, 0), (8, 4)]
 
 
-def test_full_cores_only_leaves_out_loose_threads_and_requests_that_are_no_whole_cores() -> None:
+def test_full_cores_only_leaves_out_loose_threads_and_partial_cores() -> None:
     node = NodeBins("n", (NumaBin(0, whole_cores=3, loose_cpus=1, threads_per_core=2),))
     placed = place([node], claims(2, 3, 6), "full_pcpus_only")
     assert (placed.unplaced_pods, held(placed), placed.numbers["n"][0].free_cpus) == (2, [2], 4)
@@ -88,13 +88,13 @@ def test_a_cluster_packs_nodes_or_spreads_over_them() -> None:
     assert (held(spread, "a"), held(spread, "b")) == ([4, 4], [4, 0])
 
 
-def test_a_node_is_skipped_where_no_numa_node_fits_although_it_is_the_fullest() -> None:
+def test_the_fullest_node_is_skipped_if_none_of_its_numa_nodes_fits() -> None:
     cluster = [bins(2, 2, node="a"), bins(4, 4, node="b")]
     placed = place(cluster, claims(2, 6), "most_allocated")
     assert (held(placed, "a"), held(placed, "b")) == ([2, 0], [6, 0])
 
 
-def test_a_gang_stays_together_on_one_numa_node_else_on_one_node() -> None:
+def test_a_gang_stays_on_one_numa_node_or_else_on_one_node() -> None:
     alone = claims(6)
     gang = [replace(claim, uid=f"g{i}", group="g") for i, claim in enumerate(claims(2, 2))]
     fits = [*alone, *(replace(c, arrived_at=START + timedelta(minutes=1)) for c in gang)]
@@ -118,7 +118,7 @@ def test_a_gang_that_fits_nowhere_is_placed_pod_by_pod() -> None:
     strategy=st.sampled_from(STRATEGIES),
 )
 @settings(max_examples=EXAMPLES * 3 // 2)
-def test_one_node_equals_a_model_that_keeps_every_cpu_apart(
+def test_placement_on_one_node_equals_a_model_of_single_cpus(
     cores: list[int], sizes: list[int], threads: int, strategy: Strategy
 ) -> None:
     placed = place([bins(*cores, threads=threads)], claims(*sizes), strategy)

@@ -30,7 +30,7 @@ def gpus(ids: Iterable[str], *numa_nodes: int) -> DeviceResources:
     return DeviceResources(resource_name=GPU, device_ids=tuple(ids), numa_nodes=numa_nodes)
 
 
-def test_only_containers_with_cpus_of_their_own_are_holders() -> None:
+def test_only_containers_with_exclusive_cpus_are_holders() -> None:
     view = podresources_view([pod("a", container([2, 6]), container()), pod("b", container())], None)
     assert view.holders == (Holder("shop", "a", "", "app", frozenset({2, 6})),)
     assert (view.source, view.fidelity, view.cpu_manager_policy) == (PODRESOURCES, "exact", "")
@@ -47,7 +47,7 @@ def test_without_allocatable_cpus_no_reserved_ones_are_reported() -> None:
     assert allocatable_cpus(None) == frozenset()
 
 
-def test_devices_are_counted_by_numa_node_and_less_those_that_containers_hold() -> None:
+def test_devices_are_counted_by_numa_node_minus_held_ones() -> None:
     held = [pod("a", container((), [gpus(["g1"], 0)]), container((), [gpus(["g2"], 1)]))]
     view = podresources_view(held, AllocatableResources(devices=(gpus(["g0", "g1"], 0), gpus(["g2"], 1))))
     assert {zone.numa_node: zone.resources for zone in view.zones} == {
@@ -64,7 +64,7 @@ def test_the_same_device_id_of_another_resource_is_another_device() -> None:
     assert view.zones[0].resources == {GPU: Amount(1, 1, 1), "example.com/nic": Amount(1, 1, 0)}
 
 
-def test_a_device_on_no_numa_node_or_on_several_is_none_of_any_zone() -> None:
+def test_a_device_on_no_numa_node_or_on_several_belongs_to_no_zone() -> None:
     assert podresources_view([], AllocatableResources(devices=(gpus(["g0"]), gpus(["g1"], 0, 1)))).zones == ()
 
 
@@ -97,7 +97,7 @@ def held(source: str, *cpus: int) -> NumaView:
     ("told", "found"),
     [((1, 2), {}), ((1,), {}), ((1, 2, 3), {(0, PODRESOURCES): (2, 3)}), ((1, 4), {(1, PODRESOURCES): (0, 1)})],
 )
-def test_only_more_cpus_than_the_checkpoint_has_are_a_disagreement(
+def test_only_cpus_beyond_the_checkpoint_are_a_disagreement(
     told: tuple[int, ...], found: dict[tuple[int, str], tuple[int, int]]
 ) -> None:
     """Fewer are as it has to be: a finished init container's are not told (rules: podresources)."""
@@ -107,7 +107,7 @@ def test_only_more_cpus_than_the_checkpoint_has_are_a_disagreement(
 
 
 @given(st.lists(st.frozensets(st.integers(0, 7), max_size=4), max_size=5))
-def test_the_exclusive_cpus_of_a_numa_node_are_the_union_of_what_containers_hold(sets: list[frozenset[int]]) -> None:
+def test_the_exclusive_cpus_of_a_numa_node_are_the_union_over_containers(sets: list[frozenset[int]]) -> None:
     view = podresources_view([pod(str(n), container(sorted(cpus))) for n, cpus in enumerate(sets)], None)
     numbers = account(view, NodeFacts(topology=TOPOLOGY, reserved=frozenset())).numbers
     union = {cpu for cpus in sets for cpu in cpus}

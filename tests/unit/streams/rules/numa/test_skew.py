@@ -62,7 +62,7 @@ def test_the_numbers_equal_a_brute_force_computation(
     assert (total.free_cpus, total.largest_fit_cpus, total.stranded_cpus) == (free, max(fits), free - max(fits))
 
 
-def test_a_number_that_no_source_reports_makes_no_skew() -> None:
+def test_an_unreported_number_gives_no_skew() -> None:
     known = counted_numbers(0, 8, 1, 2)
     assert known == NumaNumbers(0, 8, 1, 2, 5, None, None)
     assert skew([known, counted_numbers(1, None, None, 3)]) is None

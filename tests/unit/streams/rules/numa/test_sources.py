@@ -46,7 +46,7 @@ def gauges(total: int | None, **by_numa: float) -> list[Metric]:
         (0, {}, {}),
     ],
 )
-def test_a_gauge_that_exceeds_the_total_is_stale_where_that_is_clear(
+def test_a_gauge_that_certainly_exceeds_the_total_is_stale(
     total: int | None, shown: dict[str, float], believed: dict[int, int | None]
 ) -> None:
     view = metrics_view(gauges(total, **shown))
@@ -92,7 +92,7 @@ def test_a_total_without_any_gauge_mentions_no_numa_node() -> None:
 
 
 @pytest.mark.parametrize("value", [-1.0, 0.5, float("nan"), float("inf"), 1e300])
-def test_a_gauge_that_is_no_count_is_refused(value: float) -> None:
+def test_a_gauge_that_is_not_a_count_is_refused(value: float) -> None:
     with pytest.raises(BadRecord):
         metrics_view([Metric(GAUGE, {"numa_node": "0"}, value)])
 
@@ -140,7 +140,7 @@ def test_zones_that_make_no_sense_are_refused(zones: Any) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"apiVersion":"example.com/v1"}', '{"metadata":3}', "[" * 5000])
-def test_what_is_no_topology_object_is_refused(text: str) -> None:
+def test_an_object_that_is_not_a_topology_is_refused(text: str) -> None:
     with pytest.raises(BadRecord):
         parse_topology_object(text)
 
@@ -161,7 +161,7 @@ def test_a_koordinator_pod_without_a_cpuset_is_not_pinned() -> None:
         koordinator_cpus(PodAnnotations(koordinator_resource_status='{"cpuset":"3-1"}'))
 
 
-def test_what_is_not_read_of_a_koordinator_status_or_reservation_may_have_any_form() -> None:
+def test_unused_fields_of_a_koordinator_status_may_have_any_form() -> None:
     status = '{"cpuset":"0-1","name":5,"namespace":null,"uid":{}}'
     assert koordinator_cpus(PodAnnotations(koordinator_resource_status=status)) == frozenset({0, 1})
     annotations = {
@@ -173,7 +173,7 @@ def test_what_is_not_read_of_a_koordinator_status_or_reservation_may_have_any_fo
 
 
 @pytest.mark.parametrize(("policy", "expected"), [("exclusive", {0: 2}), ("", {0: 2}), ("numa", {}), ("none", {})])
-def test_crane_counts_only_what_is_exclusive(policy: str, expected: dict[int, int]) -> None:
+def test_crane_counts_only_exclusive_cpus(policy: str, expected: dict[int, int]) -> None:
     result = '[{"name":"node0","type":"Node","resources":{"capacity":{"cpu":"2"}}}]'
     assert crane_cpus(PodAnnotations(crane_cpu_policy=policy, crane_topology_result=result)) == expected
 
@@ -200,14 +200,14 @@ def test_cpu_ids_without_a_topology_count_for_the_node_only() -> None:
     assert [(n.numa_node, n.exclusive_cpus, n.free_cpus) for n in found.numbers] == [(WHOLE_NODE, 2, 5)]
 
 
-def test_the_only_numa_node_that_is_ever_named_holds_all_cpus() -> None:
+def test_the_only_named_numa_node_holds_all_cpus() -> None:
     facts = NodeFacts(capacity_cpus=2, numa_named=frozenset({0}), reserved=frozenset({0}))
     found = account(held(CHECKPOINT, 1), facts)
     assert (found.fidelity, found.assumed) == ("count", ("single_numa_node",))
     assert found.numa_nodes_of(frozenset({1})) == (0,)
 
 
-def test_a_cpu_without_a_numa_node_leaves_nothing_to_believe() -> None:
+def test_a_cpu_outside_the_topology_lowers_the_fidelity_to_none() -> None:
     found = account(held(CHECKPOINT, 1, 9), NodeFacts(topology=TOPOLOGY))
     assert (found.fidelity, found.exclusive_cpus) == ("none", 2)
     assert "CPU 9" in found.explanation
@@ -223,7 +223,7 @@ def test_the_best_fidelity_wins_and_the_others_are_witnesses_or_disagree() -> No
     assert disagreements(best, accounts) == {(1, NRT): (0, 1)}
 
 
-def test_an_exporter_that_says_nothing_of_what_is_available_is_not_believed() -> None:
+def test_an_exporter_without_available_amounts_is_not_believed() -> None:
     facts = NodeFacts()
     silent, vague = account(counted((0, None)), facts), account(held(CHECKPOINT, 1), facts)
     assert silent.fidelity == vague.fidelity == "none"
@@ -233,7 +233,7 @@ def test_an_exporter_that_says_nothing_of_what_is_available_is_not_believed() ->
     assert best_account([]) is None
 
 
-def test_reserved_cpus_that_nobody_reports_are_marked_as_assumed() -> None:
+def test_unreported_reserved_cpus_are_marked_as_assumed() -> None:
     assert account(held(CHECKPOINT, 1), NodeFacts(topology=TOPOLOGY)).assumed == ("reserved_cpus",)
     told = NodeFacts(topology=TOPOLOGY, reserved_cpus=2, reserved_assumed=False)
     found = account(held(CHECKPOINT, 3), told)

@@ -31,7 +31,7 @@ def test_numa_node_ids_can_be_sparse_and_one_without_cpus_does_not_appear() -> N
 
 
 @pytest.mark.parametrize("bad", [(0, 0, 0, 1), (3, -1, 0, 0), (3, 0, 0, -1)])
-def test_cpus_that_cannot_be_of_one_machine_are_refused(bad: tuple[int, int, int, int]) -> None:
+def test_cpus_that_cannot_belong_to_one_machine_are_refused(bad: tuple[int, int, int, int]) -> None:
     with pytest.raises(InvalidTopology):
         numa_topology(machine((0, 0, 0, 0), bad))
 

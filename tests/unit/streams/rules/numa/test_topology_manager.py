@@ -27,7 +27,7 @@ def hint(preferred: bool, *numa_nodes: int) -> Hint:
     return Hint(frozenset(numa_nodes), preferred)
 
 
-def test_preferred_are_the_hints_of_the_size_that_an_empty_machine_would_need() -> None:
+def test_hints_as_small_as_on_an_empty_machine_are_preferred() -> None:
     total = {0: 8, 1: 8}
     assert amount_hints(total, {0: 8, 1: 2}, 4) == (hint(True, 0), hint(False, 0, 1))
     assert amount_hints(total, {0: 3, 1: 3}, 4) == (hint(False, 0, 1),)
@@ -55,11 +55,11 @@ def test_memory_of_a_numa_node_in_use_joins_no_group() -> None:
     assert memory_hints(used, {"memory": 0}) is None
 
 
-def test_a_memory_hint_needs_every_type_that_is_asked_for() -> None:
+def test_a_memory_hint_needs_every_requested_type() -> None:
     assert memory_hints(memory((90, 0, (0,)), (90, 0, (1,))), {"memory": 10, "hugepages-2Mi": 2}) == ()
 
 
-def test_affinities_are_all_sets_small_ones_first() -> None:
+def test_affinities_are_all_subsets_with_small_ones_first() -> None:
     assert list(affinities([2, 0])) == [frozenset({0}), frozenset({2}), frozenset({0, 2})]
 
 
@@ -79,19 +79,19 @@ def test_hints_merge_to_the_narrowest_preferred_one(resources: list[Hints], expe
     assert merge([0, 1], resources) == expected
 
 
-def test_of_hints_that_are_not_preferred_the_width_of_the_most_demanding_resource_wins() -> None:
+def test_among_hints_that_are_not_preferred_the_width_of_the_most_demanding_resource_wins() -> None:
     wide = tuple(hint(False, *a) for a in affinities(range(3)) if len(a) >= 2)
     narrow = tuple(hint(False, *a) for a in affinities(range(3)))
     assert merge(range(3), [wide, narrow]) == hint(False, 0, 1)
 
 
-def test_the_single_numa_node_policy_knows_only_preferred_hints_of_one_numa_node() -> None:
+def test_single_numa_node_uses_only_preferred_hints_of_one_numa_node() -> None:
     assert merge([0, 1], [(hint(False, 0), hint(True, 0, 1))], single_numa=True) == Hint(BOTH, preferred=False)
     assert merge([0, 1], [None], single_numa=True) == Hint(None, preferred=True)
     assert merge([0, 1], [(hint(True, 1),)], single_numa=True) == Hint(B, preferred=True)
 
 
-def test_closest_numa_nodes_win_among_equally_many_where_that_option_is_on() -> None:
+def test_with_the_option_the_closest_of_equally_many_numa_nodes_win() -> None:
     pairs = tuple(hint(True, *a) for a in affinities(range(4)) if len(a) == 2)
     distances = {a: {b: 10 if a == b else 12 if {a, b} == {2, 3} else 30 for b in range(4)} for a in range(4)}
     assert merge(range(4), [pairs]) == hint(True, 0, 1)
@@ -126,7 +126,7 @@ def test_merging_finds_what_trying_every_permutation_finds(resources: list[Hints
     ("policy", "admitted"),
     [("none", True), ("best-effort", True), ("restricted", False), ("single-numa-node", False)],
 )
-def test_a_container_that_only_fits_two_numa_nodes_is_refused_where_the_policy_says_so(
+def test_a_container_that_only_fits_two_numa_nodes_is_refused_by_strict_policies(
     policy: Policy, admitted: bool
 ) -> None:
     machine = Machine(MACHINE, ALL - {0, 1, 2, 8, 9, 10})
@@ -158,14 +158,14 @@ def test_each_container_sees_what_the_one_before_it_left() -> None:
     assert not admit(machine, SINGLE, [Request(cpus=4), Request(cpus=3)]).admitted
 
 
-def test_devices_draw_the_container_to_their_numa_node() -> None:
+def test_devices_pull_the_container_to_their_numa_node() -> None:
     machine = Machine(MACHINE, ALL, devices={"gpu": Devices({0: 1, 1: 1}, {1: 1})})
     assert admit(machine, SINGLE, [Request(cpus=2, devices={"gpu": 1})]).cpus == (frozenset({8, 9}),)
     crowded = machine._replace(free=frozenset(range(8)))
     assert admit(crowded, SINGLE, [Request(cpus=2, devices={"gpu": 1})]).reason == "TopologyAffinityError"
 
 
-def test_memory_must_lie_on_the_numa_node_of_the_cpus() -> None:
+def test_memory_must_be_on_the_numa_node_of_the_cpus() -> None:
     machine = Machine(MACHINE, frozenset(range(8)), memory=memory((5, 0, (0,)), (90, 0, (1,))))
     asked = Request(cpus=2, memory_bytes={"memory": 50})
     assert admit(machine, SINGLE, [asked]).reason == "TopologyAffinityError"
@@ -230,14 +230,14 @@ def test_the_static_policy_takes_whole_numa_nodes_then_cores_then_threads(
 
 
 @given(st.sets(st.integers(0, 15)).map(frozenset), st.data())
-def test_what_is_taken_is_free_and_as_much_as_was_asked(free: frozenset[int], data: st.DataObject) -> None:
+def test_taken_cpus_are_free_and_as_many_as_requested(free: frozenset[int], data: st.DataObject) -> None:
     count = data.draw(st.integers(0, len(free)))
     taken = take_cpus(MACHINE, free, count, data.draw(st.sampled_from([None, A, B, BOTH])), Assignment())
     assert len(taken) == count
     assert taken <= free
 
 
-def test_an_app_container_has_to_lie_where_its_init_container_got_its_cpus() -> None:
+def test_an_app_container_must_stay_where_its_init_container_got_cpus() -> None:
     """kubernetes#123816: the init container takes a CPU of NUMA node 0, where too few are left for the app container,
     and no hint of NUMA node 1 alone has that CPU.
     """

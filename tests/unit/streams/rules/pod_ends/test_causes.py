@@ -74,7 +74,7 @@ RAN: Final = [{"name": "w", "state": {"terminated": {"exitCode": 1, "reason": "E
         ("Evicted", "Pod Was evicted because its pool is upgraded", [], None),
     ],
 )
-def test_words_that_others_use_too_are_no_refusal_by_themselves(
+def test_ambiguous_words_alone_are_not_a_refusal(
     reason: str, message: str, containers: list[dict[str, Any]], cause: str | None
 ) -> None:
     status = {"phase": "Failed", "reason": reason, "message": message, "containerStatuses": containers}
@@ -134,7 +134,7 @@ def test_a_shutdown_ended_a_running_pod_if_its_containers_have_ended(state: str,
 @pytest.mark.parametrize(
     "text", ["Preempted by default/hi on node n1", "by default/hi on node n1", "Preempted by a pod on node n1"]
 )
-def test_the_scheduler_says_of_a_victim_in_every_version_that_it_was_preempted(text: str) -> None:
+def test_a_victim_of_the_scheduler_is_recognised_in_every_version(text: str) -> None:
     """Up to 1.13 the text begins with "by"."""
     end = preempted_end("Preempted", text, "default-scheduler", When(AT))
     assert end is not None
@@ -168,7 +168,7 @@ def test_a_rejection_for_pressure_has_the_message_of_its_event_too(before: str) 
     assert (end.cause, end.message) == ("admission", event)
 
 
-def test_the_node_of_a_lost_pod_reports_no_phase_any_more() -> None:
+def test_a_lost_pod_has_no_phase_from_its_node() -> None:
     assert cause_of({"phase": "Running", "reason": "NodeLost"}) == "node_lost"
 
 
@@ -182,7 +182,7 @@ def test_the_node_of_a_lost_pod_reports_no_phase_any_more() -> None:
         ("DeletionByGCPControllerManager", "pod_gc", "gcp-controller-manager"),
     ],
 )
-def test_a_condition_of_the_api_server_counts_once_the_deletion_follows(reason: str, cause: str, actor: str) -> None:
+def test_a_condition_of_the_api_server_counts_after_the_deletion(reason: str, cause: str, actor: str) -> None:
     status = {"phase": "Running", **disrupted(reason)}
     end = pod_end(pod(status, deleting=True), AT, is_gone=False)
     assert end is not None
@@ -209,19 +209,19 @@ def test_the_scheduler_that_preempted_is_the_pods_own() -> None:
         ("Something of a later version", None),
     ],
 )
-def test_what_the_kubelet_terminated_its_message_explains(message: str, cause: str | None) -> None:
+def test_a_termination_by_the_kubelet_is_explained_by_its_message(message: str, cause: str | None) -> None:
     status = disrupted("TerminationByKubelet", message)
     assert cause_of({"phase": "Running", **status}) == cause
     assert cause_of({"phase": "Succeeded", **status}) == cause
 
 
-def test_a_condition_of_unknown_reason_leaves_the_status_to_speak() -> None:
+def test_a_condition_with_an_unknown_reason_defers_to_the_status() -> None:
     status = {"phase": "Failed", "reason": "OutOfmemory", **disrupted("Other")}
     assert cause_of(status) == "admission"
 
 
 @given(reason=reasons, message=texts, phase=st.sampled_from(("", "Running", "Succeeded", "Failed")))
-def test_any_text_is_a_known_cause_or_none(reason: str, message: str, phase: str) -> None:
+def test_any_text_gives_a_known_cause_or_none(reason: str, message: str, phase: str) -> None:
     known = {*CAUSES, None}
     assert cause_of({"phase": phase, "reason": reason, "message": message}) in known
     assert cause_of({"phase": phase, **disrupted(reason, message)}, deleting=True) in known
@@ -236,9 +236,7 @@ def test_nothing_ended_a_pod_without_condition_and_reason(phase: str, message: s
 
 
 @given(restarts=st.integers(0, 1_000), code=st.integers(0, 255))
-def test_a_container_killed_for_memory_is_the_same_end_while_it_waits_and_after_its_restart(
-    restarts: int, code: int
-) -> None:
+def test_an_oom_kill_is_the_same_end_before_and_after_the_restart(restarts: int, code: int) -> None:
     killed = terminated(OOM_KILLED, code)
     ended, waiting, running = (
         list(container_ends(pod({"containerStatuses": [status]})))
@@ -253,7 +251,7 @@ def test_a_container_killed_for_memory_is_the_same_end_while_it_waits_and_after_
     assert {each.terminated.exit_code for each in (*ended, *waiting, *running)} == {code}
 
 
-def test_every_end_that_a_status_shows_counts_of_init_containers_too() -> None:
+def test_every_end_in_a_status_counts_also_of_init_containers() -> None:
     found = container_ends(
         pod(
             {
@@ -269,7 +267,7 @@ def test_every_end_that_a_status_shows_counts_of_init_containers_too() -> None:
     ]
 
 
-def test_the_exit_code_is_that_of_a_failure_and_none_that_the_kubelet_made_up() -> None:
+def test_the_exit_code_is_that_of_a_failure_and_never_invented_by_the_kubelet() -> None:
     done, failed, lost = (
         container(0, terminated(*state))
         for state in (("Completed", 0), ("Error", 143), ("ContainerStatusUnknown", 137))
@@ -281,7 +279,7 @@ def test_the_exit_code_is_that_of_a_failure_and_none_that_the_kubelet_made_up() 
     assert exit_code(pod({})) is None
 
 
-def test_a_pod_that_its_kubelet_evicted_for_a_reason_in_unknown_words_did_not_end_by_itself() -> None:
+def test_a_pod_evicted_with_an_unknown_message_did_not_end_by_itself() -> None:
     evicted = pod({"phase": "Failed", "reason": "Evicted", "message": "In words of tomorrow."})
     assert own_end(evicted, AT) is None
     assert own_end(pod({"phase": "Failed"}), AT) is not None
@@ -293,7 +291,7 @@ def test_an_exit_code_of_windows_is_the_same_with_and_without_a_sign() -> None:
         assert exit_code(pod({"containerStatuses": [container(0, terminated("Error", code))]})) == -1073741819
 
 
-def test_which_container_a_failed_probe_restarts() -> None:
+def test_a_failed_liveness_or_startup_probe_names_its_container() -> None:
     assert restarted_by_probe("Container w failed liveness probe, will be restarted") == "w"
     assert restarted_by_probe("Container w failed startup probe, will be restarted") == "w"
     assert restarted_by_probe("Container w resize requires restart") is None
@@ -315,5 +313,5 @@ def test_a_failed_probe_explains_an_end_within_the_grace_period_and_half_a_minut
     assert is_end_by_probe(over, AT, AT + timedelta(seconds=seconds)) == (seconds <= allowed)
 
 
-def test_no_grace_period_of_a_pod_is_too_long_to_be_computed() -> None:
+def test_any_grace_period_can_be_computed() -> None:
     assert is_end_by_probe(pod({}, terminationGracePeriodSeconds=2**63 - 1), AT, AT)

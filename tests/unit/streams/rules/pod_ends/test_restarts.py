@@ -13,7 +13,7 @@ from streams.rules.pod_ends.causes import Restarts, attempt_that_ended, restarts
 STARTED = datetime(2026, 7, 1, 12, tzinfo=UTC)
 
 
-def test_only_restarted_containers_count_and_one_that_waits_has_no_start() -> None:
+def test_only_restarted_containers_count_and_a_waiting_one_has_no_start() -> None:
     status = {
         "containerStatuses": [
             {"name": "fresh", "restartCount": 0, "state": {"running": {"startedAt": STARTED}}},
@@ -26,7 +26,7 @@ def test_only_restarted_containers_count_and_one_that_waits_has_no_start() -> No
 
 
 @given(number=st.integers(1, 100), seconds=st.integers(-1_000, 1_000))
-def test_an_event_from_before_the_last_start_is_of_the_attempt_before_it(number: int, seconds: int) -> None:
+def test_an_event_before_the_last_start_belongs_to_the_previous_attempt(number: int, seconds: int) -> None:
     at = STARTED + timedelta(seconds=seconds)
     assert attempt_that_ended(Restarts(number, STARTED), at) == (number if seconds > 0 else number - 1)
     assert attempt_that_ended(Restarts(number, None), at) == number
@@ -34,7 +34,7 @@ def test_an_event_from_before_the_last_start_is_of_the_attempt_before_it(number:
 
 
 @pytest.mark.parametrize(("before", "attempt"), [(None, 1), (STARTED, 1), (STARTED - timedelta(seconds=1), 2)])
-def test_an_event_of_the_second_of_the_last_start_is_of_the_attempt_whose_end_is_not_known_yet(
+def test_an_event_in_the_second_of_the_last_start_belongs_to_the_attempt_without_a_known_end(
     before: datetime | None, attempt: int
 ) -> None:
     assert attempt_that_ended(Restarts(2, STARTED), STARTED, before) == attempt

@@ -19,13 +19,13 @@ def ended(milliseconds: int, *, starts_with_it: bool = False, is_rejection: bool
 
 
 @pytest.mark.parametrize("milliseconds", [0, 123, 999])
-def test_a_rejection_that_was_seen_in_the_second_of_the_start_has_that_time(milliseconds: int) -> None:
+def test_a_rejection_seen_in_the_second_of_the_start_has_that_time(milliseconds: int) -> None:
     """Its Event has no more than that second either, so both witnesses give the same row."""
     assert ended(milliseconds) == When(START)
 
 
 @pytest.mark.parametrize(("starts_with_it", "is_rejection"), [(True, True), (False, False)])
-def test_a_start_that_is_the_newest_time_of_its_dump_bounds_nothing_from_above(
+def test_a_start_that_is_the_newest_time_of_its_dump_is_no_upper_bound(
     starts_with_it: bool, is_rejection: bool
 ) -> None:
     """A part of a dump was read at any time after that."""
@@ -34,7 +34,7 @@ def test_a_start_that_is_the_newest_time_of_its_dump_bounds_nothing_from_above(
 
 
 @pytest.mark.parametrize(("starts_with_it", "guess"), [(True, 0), (False, 1)])
-def test_bounds_further_apart_stay_bounds(starts_with_it: bool, guess: int) -> None:
+def test_bounds_that_are_far_apart_stay_bounds(starts_with_it: bool, guess: int) -> None:
     read_at = START + timedelta(seconds=1)
     found = ended(1000, starts_with_it=starts_with_it)
     assert found == When(START + timedelta(seconds=guess), is_known=False, earliest=START, latest=read_at)

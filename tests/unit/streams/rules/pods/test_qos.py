@@ -36,7 +36,7 @@ def test_one_container_decides_by_its_cpu_and_memory(resources: dict[str, Any], 
     assert qos_class(pod_of(resources)) == expected
 
 
-def test_a_missing_request_is_the_limit_as_the_api_server_has_it() -> None:
+def test_a_missing_request_defaults_to_the_limit_for_the_qos_class() -> None:
     assert qos_class(pod_of({"limits": BOTH})) == "Guaranteed"
     assert qos_class(pod_of({"requests": {"cpu": "1"}, "limits": BOTH})) == "Guaranteed"
 
@@ -66,7 +66,7 @@ def test_the_status_wins_over_the_spec() -> None:
     assert qos_class(claimed) == "Guaranteed"
 
 
-def test_a_status_that_is_no_class_is_ignored() -> None:
+def test_an_unknown_class_in_the_status_is_ignored() -> None:
     pod = pod_of({})
     claimed = msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, qos_class="'; DROP TABLE"))
     assert qos_class(claimed) == "BestEffort"
@@ -81,5 +81,5 @@ def test_a_status_that_is_no_class_is_ignored() -> None:
         ({}, "BestEffort"),
     ],
 )
-def test_with_pod_level_resources_the_containers_have_no_say(pod_level: dict[str, Any], expected: str) -> None:
+def test_with_pod_level_resources_the_containers_do_not_count(pod_level: dict[str, Any], expected: str) -> None:
     assert qos_class(pod_of({}, {"requests": {"cpu": "1m"}}, resources=pod_level)) == expected

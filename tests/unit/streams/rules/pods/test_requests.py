@@ -70,7 +70,7 @@ def test_a_missing_request_is_the_limit() -> None:
     assert effective_requests(pod) == {"cpu": 0, "memory": 2 * MI}
 
 
-def test_an_init_container_counts_only_where_it_needs_more_than_all_containers() -> None:
+def test_an_init_container_counts_only_if_it_needs_more_than_all_containers() -> None:
     spec = {
         "initContainers": [container("i", cpu="3", memory="1Mi"), container("j", cpu="2")],
         "containers": [container("a", cpu="1", memory="2Mi"), container("b", cpu="1", memory="2Mi")],
@@ -87,7 +87,7 @@ def test_a_sidecar_runs_beside_containers_and_later_init_containers_only() -> No
     assert effective_requests(pod_of({**spec, "initContainers": [sidecar(cpu="1")]})) == {"cpu": 2000}
 
 
-def test_pod_level_values_replace_those_of_cpu_memory_and_huge_pages_only() -> None:
+def test_pod_level_values_replace_only_cpu_memory_and_huge_pages() -> None:
     spec = {
         "containers": [container(cpu="1", memory="1Mi", **{"hugepages-2Mi": "2Mi", "ephemeral-storage": "1Ki"})],
         "resources": {
@@ -110,7 +110,7 @@ def test_a_pod_level_limit_is_the_request_where_no_container_has_one() -> None:
     assert effective_requests(pod_of(spec)) == {"cpu": 1000, "memory": 4 * MI}
 
 
-def test_overhead_is_added_to_requests_always_and_to_limits_where_there_is_one() -> None:
+def test_overhead_is_added_to_requests_and_to_existing_limits() -> None:
     spec = {
         "containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}, "limits": {"cpu": "2", "memory": "0"}}}],
         "overhead": {"cpu": "250m", "memory": "10Mi"},
@@ -143,7 +143,7 @@ def resizing(spec_cpu: str, status: dict[str, Any], *, condition: dict[str, str]
     ("spec", "allocated", "actual", "expected"),
     [("3", "2", "1", 3000), ("1", "2", "1", 2000), ("1", "1", "3", 3000), ("1", "1", "1", 1000)],
 )
-def test_during_a_resize_the_largest_of_wanted_allocated_and_actual_counts(
+def test_during_a_resize_the_largest_of_desired_allocated_and_actual_counts(
     spec: str, allocated: str, actual: str, expected: int
 ) -> None:
     status = {"allocatedResources": {"cpu": allocated}, "resources": {"requests": {"cpu": actual}}}
@@ -163,7 +163,7 @@ def test_an_infeasible_resize_of_the_alpha_field_does_not_count() -> None:
         assert effective_requests(pod) == {"cpu": expected}, field
 
 
-def test_an_infeasible_resize_of_which_the_status_reports_nothing_leaves_the_spec() -> None:
+def test_an_infeasible_resize_without_a_status_leaves_the_spec() -> None:
     assert effective_requests(resizing("2", {}, condition={"reason": "Infeasible"})) == {"cpu": 2000}
 
 
@@ -174,7 +174,7 @@ def test_limits_follow_a_resize_too() -> None:
     assert effective_limits(pod) == {"cpu": 3000, "memory": MI}
 
 
-def test_a_sidecar_is_resized_by_its_own_status_and_no_other_init_container() -> None:
+def test_a_sidecar_is_resized_by_its_own_status_and_other_init_containers_are_not() -> None:
     status = {"name": "s", "allocatedResources": {"cpu": "2"}, "resources": {}}
     spec = {"containers": [container(cpu="1")], "initContainers": [sidecar(cpu="1")]}
     assert effective_requests(pod_of(spec, {"initContainerStatuses": [status]})) == {"cpu": 3000}
@@ -182,13 +182,13 @@ def test_a_sidecar_is_resized_by_its_own_status_and_no_other_init_container() ->
     assert effective_requests(pod_of(starting, {"initContainerStatuses": [status]})) == {"cpu": 1000}
 
 
-def test_what_is_allocated_counts_only_beside_what_is_actual() -> None:
+def test_allocated_resources_count_only_with_actual_ones() -> None:
     """Kubernetes: `cs.Resources != nil` in k8s.io/component-helpers/resource."""
     assert effective_requests(resizing("1", {"allocatedResources": {"cpu": "2"}})) == {"cpu": 1000}
     assert effective_requests(resizing("1", {"allocatedResources": {"cpu": "2"}, "resources": {}})) == {"cpu": 2000}
 
 
-def test_a_pod_that_is_resized_itself_counts_with_the_largest_of_its_own_amounts() -> None:
+def test_a_pod_level_resize_counts_with_its_largest_amount() -> None:
     spec = {"containers": [container(cpu="1")], "resources": {"requests": {"cpu": "2"}}}
     status = {"allocatedResources": {"cpu": "3"}, "resources": {"requests": {"cpu": "1"}}}
     assert effective_requests(pod_of(spec, status)) == {"cpu": 3000}
@@ -198,14 +198,14 @@ def test_a_pod_that_is_resized_itself_counts_with_the_largest_of_its_own_amounts
     assert effective_requests(pod_of(larger, infeasible)) == {"cpu": 3000}
 
 
-def test_the_ranking_compares_with_what_is_allocated() -> None:
+def test_the_ranking_compares_with_allocated_requests() -> None:
     """The kubelet ranks pods as it allocated them (pkg/kubelet/kubelet_pods.go, getAllocatedPods)."""
     spec = {"containers": [container(memory="4Mi")]}
     status = {"name": "c", "allocatedResources": {"memory": "1Mi"}, "resources": {"requests": {"memory": "2Mi"}}}
     assert eviction_requests(pod_of(spec, {"containerStatuses": [status]})) == {"memory": MI}
 
 
-def test_the_ranking_has_only_the_requests_of_a_pod_with_resources_of_its_own() -> None:
+def test_the_ranking_uses_only_the_requests_of_pod_level_resources() -> None:
     """Kubernetes: SkipContainerLevelResources in pkg/api/v1/resource, defaultPodRequests in pkg/apis/core/v1."""
     containers = [container(memory="1Mi", cpu="1", **{"ephemeral-storage": "1Gi"})]
     asked = {"containers": containers, "resources": {"requests": {"memory": "3Mi"}}}
@@ -230,12 +230,12 @@ def test_an_init_container_without_a_limit_leaves_the_pod_without() -> None:
     assert memory_limit(pod) is None
 
 
-def test_a_limit_of_zero_is_none() -> None:
+def test_a_limit_of_zero_is_no_limit() -> None:
     pod = pod_of({"containers": [{"name": "a", "resources": {"limits": {"cpu": "0"}}}]})
     assert cpu_limit(pod) is None
 
 
-def test_a_pod_level_limit_holds_whatever_the_containers_have() -> None:
+def test_a_pod_level_limit_holds_regardless_of_its_containers() -> None:
     spec = {"containers": [{"name": "a"}], "resources": {"limits": {"memory": "3Mi"}}}
     assert memory_limit(pod_of(spec)) == 3 * MI
     assert cpu_limit(pod_of(spec)) is None
@@ -264,7 +264,7 @@ def test_exclusive_cpus_are_those_that_the_kubelet_allocated() -> None:
     assert exclusive_cpus(pod_of({"containers": [whole("a", "4")]}, status)) == 2
 
 
-def test_a_pod_with_resources_of_its_own_is_not_pinned() -> None:
+def test_a_pod_with_pod_level_resources_is_not_pinned() -> None:
     own = {"cpu": "2", "memory": "2Gi"}
     spec = {"containers": [whole("a", "2")], "resources": {"requests": own, "limits": own}}
     assert exclusive_cpus(pod_of(spec)) == 0
@@ -328,7 +328,7 @@ def test_requests_are_the_peak_of_the_pods_life(
 
 
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=4), st.lists(st.integers(1, 9), max_size=4))
-def test_exclusive_cpus_are_the_union_that_reuse_leaves(containers: list[int], init_containers: list[int]) -> None:
+def test_exclusive_cpus_are_the_union_after_reuse(containers: list[int], init_containers: list[int]) -> None:
     """An independent model: hand out CPU ids, and first those that an ended init container left behind."""
     held: list[int] = []
     for wanted in init_containers:
@@ -346,7 +346,7 @@ def test_exclusive_cpus_are_the_union_that_reuse_leaves(containers: list[int], i
     assert exclusive_cpus(pod) == len(set(held))
 
 
-def test_scores_add_100m_and_200_mi_for_each_container_that_requests_none() -> None:
+def test_scores_add_100m_and_200_mi_for_each_container_without_requests() -> None:
     """A request of 0 is a request, and an init container adds only what it needs beyond the others."""
     one_lacks = {"containers": [container("a", cpu="1"), container("b", cpu="0")], "initContainers": [container("i")]}
     assert unrequested(pod_of(one_lacks)) == {"memory": 400 * MI}
@@ -359,7 +359,7 @@ def test_scores_add_100m_and_200_mi_for_each_container_that_requests_none() -> N
     assert unrequested(pod_of({"containers": [limited]})) == {"memory": 200 * MI}
 
 
-def test_scores_add_to_a_pods_own_requests_only_what_neither_it_nor_its_containers_request() -> None:
+def test_scores_add_defaults_to_pod_level_requests_only_for_unrequested_resources() -> None:
     own = {"resources": {"requests": {"cpu": "1"}}}
     assert unrequested(pod_of({"containers": [container("a"), container("b")], **own})) == {"memory": 400 * MI}
     # The API server makes the pod's own request for memory from that of its containers.

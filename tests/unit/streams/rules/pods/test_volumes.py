@@ -31,7 +31,7 @@ def pod(*volumes: dict[str, Any]) -> Pod:
         ("persistentVolumeClaim", {"claimName": "c"}, False),
     ],
 )
-def test_local_are_host_paths_and_what_lives_with_the_pod_on_the_nodes_disk(
+def test_host_paths_and_ephemeral_volumes_on_the_nodes_disk_are_local(
     kind: str, value: dict[str, Any], *, is_local: bool
 ) -> None:
     assert local_volumes(pod({"name": "v", kind: value})) == (("v",) if is_local else ())

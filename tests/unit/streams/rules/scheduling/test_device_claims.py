@@ -65,9 +65,7 @@ def test_without_any_evidence_nothing_is_claimed() -> None:
         ('device.driver == "\\x67pu"', ([], False)),
     ],
 )
-def test_only_what_has_to_be_true_of_the_driver_is_read_of_an_expression(
-    expression: str, found: tuple[list[str], bool]
-) -> None:
+def test_only_the_drivers_part_of_an_expression_is_read(expression: str, found: tuple[list[str], bool]) -> None:
     spec = {"selectors": [{"cel": {"expression": expression}}]}
     selection = class_facts(msgspec.convert({"metadata": {"name": "c"}, "spec": spec}, DeviceClass))
     assert (selection.drivers, selection.certain) == found
@@ -86,7 +84,7 @@ def test_only_what_has_to_be_true_of_the_driver_is_read_of_an_expression(
         ({"deviceClassName": "gpu", "count": 2}, {}, 0, False),
     ],
 )
-def test_what_else_a_claim_asks_for_makes_it_less_certain(
+def test_other_requirements_of_a_claim_make_the_answer_uncertain(
     request_: dict[str, Any], more: dict[str, Any], count: int, certain: bool
 ) -> None:
     devices = {"requests": [{"name": "r", **request_}], **more}
@@ -110,7 +108,7 @@ SLICE: Final = Slice(driver=GPU, pool="n", generation=1, slices=1, node="n", dev
         (EVERYTHING, [SLICE, msgspec.structs.replace(SLICE, generation=2, node="m")], ([], [UNKNOWN])),
     ],
 )
-def test_devices_count_where_all_of_their_pool_is_known(
+def test_devices_count_only_if_their_whole_pool_is_known(
     listed: frozenset[str], slices: list[Slice], expected: tuple[list[str], list[str]]
 ) -> None:
     claim = DeviceClaim(requests=[Request("r", "gpu", [], 2, certain=True)])
@@ -129,7 +127,7 @@ def test_claims_of_one_pod_do_not_get_the_same_device_twice() -> None:
         assert device_reasons(device_needs(both, "ns", devices, 36), "n", {}, there) == (reasons, [])
 
 
-def test_an_allocated_claim_with_as_many_pods_as_it_can_have_may_take_no_more() -> None:
+def test_an_allocated_claim_with_its_maximum_of_pods_takes_no_more() -> None:
     pods = [{"resource": "pods", "name": f"p{index}", "uid": str(index)} for index in range(256)]
     term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n"]}]}
     status = {"allocation": {"nodeSelector": {"nodeSelectorTerms": [term]}}, "reservedFor": pods}

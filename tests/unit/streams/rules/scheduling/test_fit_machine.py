@@ -19,7 +19,7 @@ def test_cpu_ids_are_kept_as_they_are() -> None:
     assert machine.free == {8}
 
 
-def test_sockets_and_reserved_cpus_are_those_of_the_source() -> None:
+def test_sockets_and_reserved_cpus_come_from_the_source() -> None:
     cores = (frozenset({0, 8}), frozenset({2, 10}))
     machine = machine_of(
         [NumaCpus(0, 4, 3, 2, frozenset({8, 2, 10}), cores, core_sockets=(1, 0), reserved=frozenset({0}))], {}, {}
@@ -31,7 +31,7 @@ def test_sockets_and_reserved_cpus_are_those_of_the_source() -> None:
     assert machine.reserved == {0}
 
 
-def test_a_numa_node_is_a_socket_of_its_own_where_no_source_has_the_sockets() -> None:
+def test_a_numa_node_is_its_own_socket_without_a_source_for_sockets() -> None:
     machine = machine_of([NumaCpus(0, 2, 2), NumaCpus(3, 2, 2)], {}, {})
     assert machine is not None
     assert [node.sockets for node in machine.topology.numa_nodes] == [(0, 0), (3, 3)]
@@ -68,11 +68,11 @@ def test_counts_make_a_machine_with_those_counts(parts: list[tuple[int, int, int
         [NumaCpus(0, 1, 1, 1, frozenset(), (frozenset({0}),)), NumaCpus(1, 1, 1, 1, frozenset(), (frozenset({0}),))],
     ],
 )
-def test_what_is_not_known_or_cannot_be_is_no_machine(parts: list[NumaCpus]) -> None:
+def test_unknown_or_impossible_cpus_give_no_machine(parts: list[NumaCpus]) -> None:
     assert machine_of(parts, {}, {}) is None
 
 
-def test_settings_that_were_reported_are_the_only_ones() -> None:
+def test_reported_settings_are_the_only_candidates() -> None:
     told = Policies("static", "restricted", "pod", {"full-pcpus-only": "true"}, {"prefer-closest-numa-nodes": "true"})
     assert settings_of(told) == (Settings("restricted", "pod", assignment=Assignment(whole_cores=True)),)
     assert [each.split()[1] for each in options_not_followed(told)] == ["prefer-closest-numa-nodes"]
@@ -85,7 +85,7 @@ def test_settings_that_were_reported_are_the_only_ones() -> None:
     assert list(options_not_followed(off)) == []
 
 
-def test_settings_that_were_not_reported_are_the_laxest_and_the_strictest() -> None:
+def test_unreported_settings_are_tried_as_the_laxest_and_the_strictest() -> None:
     strictest = Settings("single-numa-node", assignment=Assignment(whole_cores=True))
     assert settings_of(Policies()) == (Settings(), strictest, Settings(cpu_policy="none"))
     assert settings_of(Policies("static")) == (Settings(), strictest)

@@ -17,7 +17,7 @@ def test_a_pod_that_just_fits_has_no_reason_against_it() -> None:
     assert fit_reasons({"cpu": 1000, "memory": 4096}, ROOM, {"cpu": 1000}, 109, 110, 36) == []
 
 
-def test_one_more_than_what_is_free_is_insufficient() -> None:
+def test_one_more_than_the_free_amount_is_insufficient() -> None:
     assert fit_reasons({"cpu": 1001}, ROOM, {"cpu": 1000}, 0, 110, 36) == ["Insufficient cpu"]
 
 
@@ -38,18 +38,18 @@ def test_the_pod_itself_counts_among_the_pods() -> None:
     assert fit_reasons({}, ROOM, {}, 110, 110, 36) == ["Too many pods"]
 
 
-def test_before_1_28_an_overcommitted_resource_refuses_pods_that_do_not_ask_for_it() -> None:
+def test_before_1_28_an_overcommitted_resource_refuses_pods_without_a_request_for_it() -> None:
     overcommitted = {"cpu": 2001}
     assert fit_reasons({"memory": 1}, ROOM, overcommitted, 0, 110, 27) == ["Insufficient cpu"]
     assert fit_reasons({"memory": 1}, ROOM, overcommitted, 0, 110, 28) == []
 
 
-def test_a_pod_that_asks_for_nothing_fits_an_overcommitted_node_in_every_version() -> None:
+def test_a_pod_without_requests_fits_an_overcommitted_node_in_every_version() -> None:
     assert fit_reasons({"cpu": 0, "memory": 0}, ROOM, {"cpu": 9999}, 0, 110, 27) == []
     assert fit_reasons({}, ROOM, {"cpu": 9999}, 0, 110, 28) == []
 
 
-def test_a_full_resource_is_no_reason_for_a_pod_that_does_not_ask_for_it() -> None:
+def test_a_full_resource_does_not_refuse_a_pod_without_a_request_for_it() -> None:
     assert fit_reasons({"memory": 1}, ROOM, {"cpu": 2000}, 0, 110, 27) == []
 
 

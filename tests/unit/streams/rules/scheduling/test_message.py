@@ -136,7 +136,7 @@ def test_a_reason_keeps_the_comma_inside_it() -> None:
     assert message.reason_sum == 15
 
 
-def test_a_taint_named_preemption_is_a_reason_and_no_preemption_part() -> None:
+def test_a_taint_named_preemption_is_a_reason_and_not_the_preemption_part() -> None:
     reason = "node(s) had untolerated taint {example.com/preemption: now}"
     message = parse(f"0/2 nodes are available: 2 {reason}.")
     assert message is not None
@@ -145,7 +145,7 @@ def test_a_taint_named_preemption_is_a_reason_and_no_preemption_part() -> None:
 
 
 @pytest.mark.parametrize("end", ["", ".", ".."])
-def test_full_stops_at_the_end_belong_to_no_reason(end: str) -> None:
+def test_trailing_full_stops_are_not_part_of_a_reason(end: str) -> None:
     message = parse(f"0/2 nodes are available: 2 Too many pods{end}")
     assert message is not None
     assert message.reasons == {"Too many pods": 2}
@@ -158,7 +158,7 @@ def test_no_reasons_at_all_is_an_empty_histogram() -> None:
     assert (message.reasons, message.reason_sum, message.prefilter) == ({}, 0, "")
 
 
-def test_no_nodes_available_means_that_the_scheduler_knows_of_none() -> None:
+def test_no_nodes_available_means_that_the_scheduler_has_no_nodes() -> None:
     message = parse("no nodes available to schedule pods")
     assert message is not None
     assert (message.kind, message.nodes_total, message.reasons) == ("no_nodes", 0, {})
@@ -182,7 +182,7 @@ def test_a_pod_that_is_being_deleted_is_skipped_not_failed() -> None:
         "0/3 Knoten sind verfügbar: 3 zu wenig cpu.",
     ],
 )
-def test_what_is_no_failure_to_find_a_node_is_not_understood_rather_than_misread(text: str) -> None:
+def test_other_failures_are_not_misread_as_a_failure_to_find_a_node(text: str) -> None:
     assert parse(text) is None
 
 
@@ -198,7 +198,7 @@ def test_what_is_no_failure_to_find_a_node_is_not_understood_rather_than_misread
         ("0/9 nodes are available: 2", {}),
     ],
 )
-def test_of_a_truncated_note_no_count_is_taken_that_may_lack_digits(cut: str, reasons: dict[str, int]) -> None:
+def test_a_count_at_the_cut_of_a_truncated_note_is_ignored(cut: str, reasons: dict[str, int]) -> None:
     message = parse(cut + CUT)
     assert message is not None
     assert message.truncated
@@ -212,7 +212,7 @@ def test_a_note_cut_in_its_preemption_part_has_all_its_reasons() -> None:
     assert message.reasons == {"Too many pods": 9}
 
 
-def test_the_prefix_of_combined_events_is_no_part_of_the_text() -> None:
+def test_the_prefix_of_combined_events_is_removed() -> None:
     message = parse("(combined from similar events): 0/2 nodes are available: 2 Too many pods.")
     assert message is not None
     assert message.nodes_total == 2

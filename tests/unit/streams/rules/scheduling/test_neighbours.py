@@ -14,7 +14,7 @@ UNWELCOME = ["node(s) didn't satisfy existing pods anti-affinity rules"]
 @pytest.mark.parametrize(
     ("namespaces", "reasons", "unknowns"), [(["shop"], UNWELCOME, []), (["bank"], [], UNKNOWN), ([], [], UNKNOWN)]
 )
-def test_a_term_that_names_the_pod_s_namespace_leaves_nothing_to_know(
+def test_a_term_that_names_the_pods_namespace_needs_no_namespace_labels(
     namespaces: list[str], reasons: list[str], unknowns: list[str]
 ) -> None:
     selects = [Requirement("app", "In", ["web"])]

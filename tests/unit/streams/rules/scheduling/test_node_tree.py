@@ -138,7 +138,7 @@ def test_the_known_case_of_three_masters_and_a_worker_in_a_second_zone_loses_the
     assert second == ["ss-stg-test-01", "ss-stg-ma-01", "ss-stg-test-01", "ss-stg-ma-02"]
 
 
-def test_a_loss_changes_with_every_rebuild_as_the_cursors_go_on() -> None:
+def test_the_lost_node_changes_with_every_rebuild_because_cursors_advance() -> None:
     """1.17 rebuilds in every cycle, so its loss is transient (rules: node-tree): cursors are [2, 1] and it is zone
     2's turn.
     """
@@ -148,12 +148,12 @@ def test_a_loss_changes_with_every_rebuild_as_the_cursors_go_on() -> None:
     assert third == ["ss-stg-ma-03", "ss-stg-ma-01", "worker", "ss-stg-ma-02"]
 
 
-def test_the_list_of_1_20_goes_round_the_zones_in_the_order_they_were_first_seen() -> None:
+def test_the_list_of_1_20_takes_zones_in_turn_in_the_order_of_first_sight() -> None:
     tree = tree_of(z=["z1", "z2", "z3"], a=["a1"], m=["m1", "m2"])
     assert node_tree.listed(tree) == ["z1", "a1", "m1", "z2", "m2", "z3"]
 
 
-def test_a_node_that_changes_its_zone_is_the_last_of_the_new_one() -> None:
+def test_a_node_that_changes_its_zone_becomes_the_last_of_the_new_zone() -> None:
     tree = node_tree.update(tree_of(a=["a1", "a2"], b=["b1"]), "a1", "a", "b")
     assert node_tree.listed(tree) == ["a2", "b1", "a1"]
     assert node_tree.zone_of(tree, "a1") == "b"
@@ -208,6 +208,6 @@ def test_1_17_loses_nodes_for_a_cycle_and_1_18_to_its_sixth_patch_until_the_next
 
 
 @pytest.mark.parametrize("version", ["", "one", "1", "1.18.x", "1.١٨", "1.18.4 ; rm", "1" * 5000])
-def test_what_is_no_version_is_an_error_that_says_what_one_looks_like(version: str) -> None:
+def test_an_invalid_version_is_an_error_that_shows_a_valid_one(version: str) -> None:
     with pytest.raises(UnknownVersion, match=r"expected one like 1\.18\.4"):
         affected(version)

@@ -52,7 +52,7 @@ def ended(found: Preemption | None) -> dict[str, list[str]]:
 FULL = occupied("n", bound("old", 1, minute=0), bound("young", 1, minute=9), bound("high", 2, 5))
 
 
-def test_the_least_important_go_and_no_more_of_them_than_it_takes() -> None:
+def test_preemption_ends_the_fewest_least_important_pods() -> None:
     assert ended(asked(FULL, cpus=1)) == {"n": ["young"]}
     assert ended(asked(FULL, cpus=2)) == {"n": ["old", "young"]}
     assert ended(asked(FULL, cpus=3)) == {"n": ["high", "young"]}, "old is put back after high finds no room"
@@ -68,7 +68,7 @@ def test_the_least_important_go_and_no_more_of_them_than_it_takes() -> None:
         ({"nodes": [[Requirement("zone", "In", ["z"])]]}, "even without all pods of lower priority"),
     ],
 )
-def test_why_preemption_would_not_help_is_said(given: dict[str, Any], why: str) -> None:
+def test_the_reason_why_preemption_would_not_help_is_reported(given: dict[str, Any], why: str) -> None:
     found = asked(FULL, **given)
     assert found is not None
     assert not found.targets
@@ -96,7 +96,7 @@ def test_equal_nodes_are_all_named() -> None:
     assert list(ended(asked(occupied("m", bound("a", 4)), occupied("n", bound("b", 4)), cpus=4))) == ["m", "n"]
 
 
-def test_of_pods_in_a_budget_only_those_beyond_it_are_spared_first() -> None:
+def test_only_pods_beyond_their_budget_are_spared_first() -> None:
     pods = [bound("first", 2, 0, 1, app="a"), bound("second", 2, 0, 2, app="a")]
     one = {("ns", "b"): Budget(OF_APP, allowed=1)}
     assert ended(asked(occupied("n", *pods), budgets=one)) == {"n": ["first"]}, "the end of second would break it"
@@ -111,7 +111,7 @@ def unknown(found: Preemption | None) -> str:
     return "; ".join(found.unknown)
 
 
-def test_what_is_not_known_is_said() -> None:
+def test_unknown_facts_are_reported() -> None:
     known = asked(FULL, cpus=1, budgets={})
     assert unknown(known) == ""
     assert "PodDisruptionBudgets was not read" in unknown(asked(FULL, cpus=1))
@@ -129,7 +129,7 @@ def test_what_is_not_known_is_said() -> None:
     assert "which of 101 nodes it tries" in unknown(asked(*many, budgets={}))
 
 
-def test_a_neighbour_to_be_away_from_is_a_victim_and_one_to_be_near_to_is_none_that_appears() -> None:
+def test_anti_affinity_makes_a_neighbour_a_victim_and_affinity_gains_nothing() -> None:
     term = NeighbourTerm("host", [Requirement("app", "In", ["b"])], ["ns"])
     near = occupied("n", bound("away", 1, app="b"), bound("other", 1, minute=5), host="n")
     assert ended(asked(near, anti_affinity=[term])) == {"n": ["away"]}

@@ -57,7 +57,7 @@ def test_a_pod_that_unbalances_a_node_loses() -> None:
     assert of("NodeResourcesBalancedAllocation", PodRequest((), {}), node("m", memory=4 * GIB)) == [0]
 
 
-def test_taints_to_prefer_count_and_tolerations_undo_them() -> None:
+def test_prefer_no_schedule_taints_count_unless_tolerated() -> None:
     one, two = (
         node("a", taints=("k=v:PreferNoSchedule",)),
         node("b", taints=("k=v:PreferNoSchedule", "l=:PreferNoSchedule")),
@@ -78,7 +78,7 @@ def test_the_weights_of_the_preferred_node_affinity_add_up() -> None:
     assert of("NodeAffinity", PodRequest((), {}), *nodes) == [0, 0, 0]
 
 
-def test_pods_pull_and_push_within_their_domain() -> None:
+def test_preferred_affinity_and_anti_affinity_count_within_a_domain() -> None:
     web = Neighbour("ns", {"app": "web"})
     near = Preferences(neighbours=[PreferredNeighbours(10, NeighbourTerm("zone", APP, ["ns"]))])
     away = Preferences(neighbours=[PreferredNeighbours(-10, NeighbourTerm("zone", APP, ["ns"]))])
@@ -95,7 +95,7 @@ def test_pods_pull_and_push_within_their_domain() -> None:
     assert of("InterPodAffinity", PodRequest((), {}, web), *there) == [0, 200]
 
 
-def test_own_spread_fills_the_emptier_domain() -> None:
+def test_a_pods_own_spread_favours_the_emptier_domain() -> None:
     web = Neighbour("ns", {"app": "web"})
     spread = Preferences(spread=[Spread("zone", 1, APP, 1, True, False)])
     pod = PodRequest((), {}, web._replace(preferences=spread))
@@ -113,7 +113,7 @@ def test_pods_of_a_deployment_are_spread_by_default() -> None:
     assert of("PodTopologySpread", PodRequest((), {}, web), *nodes) == [132, 200]
 
 
-def test_missing_evidence_is_named_and_no_number() -> None:
+def test_missing_evidence_is_named_and_gives_no_score() -> None:
     unknown = {"ImageLocality": "no source has the images on nodes"}
     assert scored(PodRequest((), {}), [node("n")], [node("n")]).unknown == unknown
     # With labels but no ReplicaSet's hash, Services and controllers that nobody read decide.
@@ -130,7 +130,7 @@ def test_missing_evidence_is_named_and_no_number() -> None:
     ) == [None]
 
 
-def test_what_a_doubtful_node_would_change_is_unknown() -> None:
+def test_scores_that_an_unknown_node_would_change_are_unknown() -> None:
     clean, tainted = node("a"), node("b", taints=("k=v:PreferNoSchedule",))
     worst = node("c", taints=("k=v:PreferNoSchedule", "l=v:PreferNoSchedule"))
     pod, nodes = PodRequest((), {}), [clean, tainted, worst]

@@ -62,7 +62,7 @@ def test_a_volume_that_is_used_on_the_node_does_not_count_twice() -> None:
     ("handles", "reasons"),
     [(("h", "h"), []), (("h", "i"), [TOO_MANY]), (("", ""), [TOO_MANY]), (("h", ""), [TOO_MANY])],
 )
-def test_volumes_of_one_handle_are_one_and_those_without_are_known_by_their_names(
+def test_volumes_with_one_handle_are_one_and_those_without_a_handle_are_told_apart_by_name(
     handles: tuple[str, str], reasons: list[str]
 ) -> None:
     volumes = dict(zip(("v", "other"), (Volume(driver=DRIVER, handle=each) for each in handles), strict=True))
@@ -77,7 +77,7 @@ def test_volumes_of_one_handle_are_one_and_those_without_are_known_by_their_name
     assert volume_reasons(needs_of(both, "ns", storage), "n", {}, NodeVolumes({DRIVER: 1}), 36) == (reasons, [])
 
 
-def test_a_disk_of_a_pod_there_leaves_open_how_many_are_attached() -> None:
+def test_an_unknown_disk_of_a_pod_makes_the_number_of_attachments_unknown() -> None:
     other = Constraints(volumes=["ebs"])
     volumes = node_volumes(STORAGE, "n", [("ns", other)], [])
     unknown = f"how many volumes of {DRIVER} the node has attached"
@@ -93,7 +93,7 @@ def test_without_any_evidence_nothing_is_claimed() -> None:
     ("zone", "expected"),
     [("a", ([], [])), ("b", ([], ["where volume data can be attached"])), ("c", ([NO_VOLUME], []))],
 )
-def test_of_volumes_that_are_reserved_for_one_claim_nobody_knows_which_comes_first(
+def test_among_volumes_reserved_for_one_claim_the_order_is_unknown(
     zone: str, expected: tuple[list[str], list[str]]
 ) -> None:
     def reserved(*zones: str) -> Volume:

@@ -46,6 +46,6 @@ def container(reason: str, message: str = "", name: str = "app") -> dict[str, An
         (pod(phase="Running", containerStatuses=[container("CrashLoopBackOff")]), ""),
     ],
 )
-def test_a_pending_pod_says_itself_why_unless_the_words_count_nodes(found: Pod, words: str) -> None:
+def test_a_pending_pod_has_its_own_reason_unless_that_counts_nodes(found: Pod, words: str) -> None:
     """The time in the words of a crash loop is left out, because it is new at each restart."""
     assert waits_for(found) == words

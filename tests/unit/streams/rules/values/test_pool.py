@@ -25,5 +25,5 @@ def test_the_first_label_that_names_a_pool_counts(labels: dict[str, str], name: 
     assert pool(labels) == name
 
 
-def test_a_node_without_labels_is_of_no_pool() -> None:
+def test_a_node_without_labels_has_no_pool() -> None:
     assert pool(None) == ""

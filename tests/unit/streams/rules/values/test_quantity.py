@@ -111,7 +111,7 @@ def test_every_form_of_the_grammar_is_read_exactly(text: str, value: Fraction | 
         "1,5",
     ],
 )
-def test_what_is_outside_the_grammar_is_refused(text: str) -> None:
+def test_a_text_outside_the_grammar_is_refused(text: str) -> None:
     with pytest.raises(InvalidQuantity):
         nano_units(text)
 
@@ -137,11 +137,11 @@ def test_the_error_names_the_text_escaped_and_shortened() -> None:
 @pytest.mark.parametrize(
     ("number", "value"), [(2, 2), (0, 0), (-3, -3), (0.5, Fraction(1, 2)), (1e-5, Fraction(1, 10**5)), (1e22, 10**22)]
 )
-def test_a_number_of_a_manifest_is_what_it_says(number: float, value: Fraction | int) -> None:
+def test_a_number_in_a_manifest_keeps_its_value(number: float, value: Fraction | int) -> None:
     assert nano_units(number) == value * NANO
 
 
-def test_what_is_finer_than_a_nano_unit_is_rounded_up_to_one() -> None:
+def test_amounts_below_a_nano_unit_are_rounded_up_to_one() -> None:
     assert nano_units("0.1n") == 1
     assert nano_units("1e-100") == 1
     assert nano_units("-0.1n") == -1

@@ -37,7 +37,7 @@ def test_a_node_without_labels_has_the_empty_zone_key() -> None:
     assert zone_key(None) == ""
 
 
-def test_the_zone_of_a_key_is_its_region_where_it_has_none() -> None:
+def test_the_zone_of_a_key_without_a_zone_is_its_region() -> None:
     assert zone_of(zone_key({REGION: "eu", ZONE: "eu-1"})) == "eu-1"
     assert zone_of(zone_key({REGION: "eu"})) == "eu"
     assert zone_of("") == ""
