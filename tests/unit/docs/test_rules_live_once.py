@@ -26,6 +26,7 @@ READERS: Final = {
 }
 """Views that cite a rule of a place in Python, and read what it concluded."""
 ASKED: Final = {
+    "autoscalers": {"autoscalers"},
     "disk_growth": {"layout"},
     "eviction_order": {"layout", "observed_signals", "processes_count_since", "eviction_compared", "eviction_exceeds"}
     | {f"eviction_{part}" for part in ("usage", "request", "discount")},
