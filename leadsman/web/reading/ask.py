@@ -22,7 +22,7 @@ OF_NOTHING: Final[Mapping[str, Mapping[str, Any]]] = {
     },
     "node_seen": dict.fromkeys(("before", "after", "deleted_at")),
     "pace": {"pace_seconds": None, "paces": []},
-    "unknown": dict.fromkeys(("lower_bounds", "withheld", "nodes_with_numa"), 0),
+    "unknown": {**dict.fromkeys(("lower_bounds", "withheld", "nodes_with_numa"), 0), "undated_lines": (0, 0)},
 }
 """The row of each question that has one even where every table is empty."""
 
