@@ -148,9 +148,17 @@ def _as_json(place: str, text: bytes) -> bytes | Bad:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f" in line {mark.line + 1} of it" if mark else ""
-        return Bad(place, text, "not_yaml", f"{plain(getattr(error, 'problem', None) or 'not YAML')}{where}")
+        problem = _problem(text, error, mark)
+        return Bad(place, text, "not_yaml", f"{plain(problem)}{where}")
     except (ValueError, TypeError, OverflowError) as error:
         return Bad(place, text, "not_yaml", plain(error))
+
+
+def _problem(text: bytes, error: yaml.YAMLError, mark: yaml.Mark | None) -> str:
+    line = b"".join(text.splitlines()[mark.line : mark.line + 1])[: mark.column + 1] if mark else b""
+    if line.strip(b" ") == b"\t":
+        return "a tab indents, where YAML allows only spaces,"
+    return getattr(error, "problem", None) or "not YAML"
 
 
 def _check_depth(text: bytes) -> None:

@@ -49,7 +49,9 @@ def _openable(path: Path) -> None:
         elif stat.S_ISDIR(mode):
             next(path.iterdir(), None)
     except FileNotFoundError:
-        raise SourceUnusable(f"{plain(path)}: no such file or folder") from None
+        address = path.parts[0] in {"http:", "https:"}
+        reason = "an address cannot be read. Download it, and name the file" if address else "no such file or folder"
+        raise SourceUnusable(f"{plain(path)}: {reason}") from None
     except OSError as error:
         raise SourceUnusable(f"{plain(path)}: cannot be opened: {plain(error.strerror)}") from None
 

@@ -504,6 +504,13 @@ def test_dangerous_or_broken_yaml_is_reported_and_the_rest_kept(tmp_path: Path, 
     assert [e.error_type for e in entries if isinstance(e, Unreadable)] == [error_type]
 
 
+def test_a_tab_that_indents_yaml_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "pods.yaml"
+    path.write_text(f"{yaml.safe_dump(pod('a'))}---\nkind: Pod\nmetadata:\n \tname: b\n")
+    (broken,) = [e for e in read_sources([path]) if isinstance(e, Unreadable)]
+    assert "a tab indents, where YAML allows only spaces, in line 4 of it" in broken.reason
+
+
 def test_bad_item_of_a_yaml_list_is_reported_and_the_others_are_kept(tmp_path: Path) -> None:
     path = tmp_path / "pods.yaml"
     path.write_text(

@@ -43,6 +43,7 @@ def answered(folder: Path, *arguments: str) -> tuple[int, str, set[str]]:
     ("path", "told"),
     [
         ("nope.json", NO_FILE),
+        ("https://gist.example/dump.json", "dump.json: an address cannot be read. Download it"),
         ("empty.json", "empty.json: the file is empty"),
         ("other", "other: nothing in this folder is known"),
     ],
