@@ -104,7 +104,7 @@ def _make_pod(cluster: Cluster, namespace: str, name: str) -> None:
 
 
 def test_another_replica_takes_over_from_a_killed_one_and_nothing_is_missed(
-    cluster: Cluster, watchers: Watchers, namespace: str
+    cluster: Cluster, kafka: Kafka, watchers: Watchers, namespace: str
 ) -> None:
     first = watchers.start("first")
     first.await_ready(lambda: "watching begins" in first.last_lines())
@@ -112,6 +112,7 @@ def test_another_replica_takes_over_from_a_killed_one_and_nothing_is_missed(
     second.await_ready(lambda: "waiting for the lease" in second.last_lines())
     _make_pod(cluster, namespace, "before")
     eventually("the first pod is in Kafka", lambda: "before" in watchers.pods(namespace))
+    eventually("its list is over", lambda: "pods" in committed(kafka, f"{watchers.prefix}-watch-lab"))
     first.kill()
     _make_pod(cluster, namespace, "between")
     _make_pod(cluster, namespace, "brief")  # a list would no longer have it
