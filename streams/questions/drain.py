@@ -6,12 +6,10 @@ one container.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from copy import copy
-from typing import Final, Literal, NamedTuple, Self, TypeAlias, get_args
+from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
 from common.amounts import counted
 from streams.questions.pending import Waiting, request_of
-from streams.rules.numa.topology_manager import Request
 from streams.rules.scheduling.budgets import Budget, BudgetVerdict, Leave, covering, ruling
 from streams.rules.scheduling.constraints import restored
 from streams.rules.scheduling.device_claims import NO_DEVICES, Devices
@@ -79,10 +77,6 @@ class Cluster(NamedTuple):
     namespaces: Mapping[str, Mapping[str, str]] = {}
     devices: Devices = NO_DEVICES
     budgets: Mapping[tuple[str, str], Budget] = {}
-    home: str = ""
-    """One of `others`, to which a pod returns if no other can take it."""
-    containers: Mapping[str, Sequence[Request]] = {}
-    """Exclusive CPUs of each container, by UID of the pods that can return."""
 
 
 def preview(pods: Iterable[DrainedPod], cluster: Cluster) -> list[Fate]:
@@ -93,18 +87,16 @@ def preview(pods: Iterable[DrainedPod], cluster: Cluster) -> list[Fate]:
     placements that the scheduler can choose. A refused pod is placed too, because it can leave later: `to` names
     its node, and the room there counts as taken.
     """
-    drain = Draining(cluster)
+    drain = _Drain(cluster)
     in_order = sorted(pods, key=lambda each: (-each.priority, each.pod.namespace, each.pod.pod, each.pod.uid))
     fates = [drain.fate(each) for each in in_order]
     return sorted(fates, key=lambda each: (OUTCOMES.index(each.outcome), each.namespace, each.pod))
 
 
-class Draining:
-    """The pods that left so far, and where they went."""
-
+class _Drain:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self.nodes = {each.node: each for each in cluster.others}
+        self._nodes = {each.node: each for each in cluster.others}
         self._resources = set().union(*(each.allocatable for each in (*cluster.others, *cluster.drained)))
         self._gone = Counter[tuple[str, str]]()
         """Number of pods that are evicted before, by budget."""
@@ -113,18 +105,6 @@ class Draining:
         self._has_anti_affinity = any(
             pod.constraints.anti_affinity for node in self._all() for pod in node.neighbours
         )
-
-    def apart(self) -> Self:
-        """Return a copy that goes on by itself."""
-        found = copy(self)
-        vars(found).update(nodes=dict(self.nodes), _gone=Counter(self._gone), _lost=Counter(self._lost))
-        return found
-
-    def restart(self, there: DrainedPod, cpus: frozenset[int]) -> Fate:
-        """Return the fate of a pod on the cluster's `home`, which gets back its room and these exclusive CPUs."""
-        home = self._cluster.home
-        self.nodes[home] = without(self.nodes[home], there.pod, cpus)
-        return self.fate(there)
 
     def fate(self, there: DrainedPod) -> Fate:
         pod = there.pod
@@ -159,26 +139,22 @@ class Draining:
     def _placed(self, pod: Waiting) -> tuple[str, Outcome, str]:
         request = self._request(pod)
         refusals, doubts = Counter[str](), list[str]()
-        returns = pod.uid in self._cluster.containers
         for node, reasons, unknowns in self._ordered_nodes(request):
-            if node.node == self._cluster.home and not returns:
-                break
             if reasons:
                 refusals.update(reasons)
                 continue
             judgement, after = judge(node, request, self._cluster.scheduler_minor)
             if judgement.verdict == "fits" and not unknowns:
-                self.nodes[node.node] = after
+                self._nodes[node.node] = after
                 self._has_anti_affinity |= bool(request.itself.constraints.anti_affinity)
                 return node.node, "moves", judgement.note
             if judgement.verdict in {"fits", "unknown"}:
                 doubts += [*unknowns, judgement.note][:1]
-            returns = returns and judgement.verdict == "refused_by_scheduler"  # else it may be bound there
             refusals.update(judgement.reasons)
         if doubts:
             return "", "unknown", doubts[0]
         words = ", ".join(f"{number} {reason}" for reason, number in sorted(refusals.items())) or "there is none"
-        return "", "no_room", f"0 of {counted(len(self.nodes), 'other node')} would take it: {words}"
+        return "", "no_room", f"0 of {counted(len(self._nodes), 'other node')} would take it: {words}"
 
     def _request(self, pod: Waiting) -> PodRequest:
         cluster = self._cluster
@@ -186,17 +162,15 @@ class Draining:
         claims = (each for node in self._all() for each in node.neighbours) if constraints.claimed else ()
         used = [(each.namespace, each.constraints) for each in claims]
         minor, storage, devices = cluster.scheduler_minor, cluster.storage, cluster.devices
-        request = request_of(pod, constraints, self._resources, minor, used, storage, devices)
-        return request._replace(containers=tuple(cluster.containers.get(pod.uid, request.containers)))
+        return request_of(pod, constraints, self._resources, minor, used, storage, devices)
 
     def _all(self) -> Iterator[NodeState]:
-        yield from self.nodes.values()
+        yield from self._nodes.values()
         yield from self._cluster.drained
 
     def _ordered_nodes(self, pod: PodRequest) -> Iterator[tuple[NodeState, Sequence[str], Sequence[str]]]:
         """Order the other nodes, and give each with the reasons and unknowns of rules between pods."""
-        home = self._cluster.home
-        nodes = sorted(self.nodes.values(), key=lambda node: (node.node == home, _fullness(node)))
+        nodes = sorted(self._nodes.values(), key=_fullness)
         wants = pod.itself.constraints
         if not (self._has_anti_affinity or wants.affinity or wants.anti_affinity or wants.spread):
             yield from ((each, (), ()) for each in nodes)
@@ -205,21 +179,8 @@ class Draining:
             pod.itself, [place_of(each, pod) for each in self._all()], self._cluster.namespaces
         )
         around, where = Neighbourhood(itself, places), {each.node: each for each in places}
-        for each in sorted(nodes, key=lambda node: (node.node == home, around.crowd(where[node.node]))):
+        for each in sorted(nodes, key=lambda node: around.crowd(where[node.node])):
             yield each, around.reasons(where[each.node]), around.unknowns(where[each.node])
-
-
-def without(node: NodeState, pod: Waiting, cpus: frozenset[int]) -> NodeState:
-    """Return the node after a pod with these exclusive CPUs left. Its memory and devices by NUMA node stay taken."""
-    looks = (pod.namespace, pod.labels, restored(pod.constraints))
-    alike = [each for each in node.neighbours if each[: len(looks)] == looks]
-    return node._replace(
-        requested={name: amount - pod.requests.get(name, 0) for name, amount in node.requested.items()},
-        pods=node.pods - 1,
-        neighbours=(*(each for each in node.neighbours if each[: len(looks)] != looks), *alike[1:]),
-        machine=node.machine and node.machine._replace(free=node.machine.free | cpus),
-        free_cpus=None if node.free_cpus is None else node.free_cpus + len(cpus),
-    )
 
 
 def _fullness(node: NodeState) -> tuple[float, str]:
@@ -227,7 +188,7 @@ def _fullness(node: NodeState) -> tuple[float, str]:
     return max(shares), node.node
 
 
-def summary(fates: Iterable[Fate]) -> dict[Outcome, int]:
+def summary(fates: Sequence[Fate]) -> dict[Outcome, int]:
     """Count the pods by outcome, the worst first, without those that none has."""
     found = Counter(each.outcome for each in fates)
     return {outcome: found[outcome] for outcome in OUTCOMES if found[outcome]}

@@ -3,7 +3,7 @@
 from typing import Final
 
 from streams.rules.scheduling.filters import NodeState, PodRequest
-from streams.rules.scheduling.fit import Judgement, kubelets_judgement
+from streams.rules.scheduling.fit import Judgement, _kubelets
 
 
 def kubelet_judgement(node: NodeState, pod: PodRequest) -> Judgement:
@@ -11,7 +11,7 @@ def kubelet_judgement(node: NodeState, pod: PodRequest) -> Judgement:
 
     Kubernetes: pkg/kubelet/allocation/allocation_manager.go, pkg/kubelet/lifecycle/predicate.go.
     """
-    judgement = kubelets_judgement(node, pod)[0]
+    judgement = _kubelets(node, pod)[0]
     if judgement.verdict in {"refused_by_kubelet", "not_exclusive"}:
         return judgement
     free = {name: amount - node.requested.get(name, 0) for name, amount in node.allocatable.items()}

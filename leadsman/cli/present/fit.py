@@ -7,7 +7,6 @@ import msgspec
 
 from common.amounts import counted
 from common.text import plain
-from leadsman.cli.present.drain import outcomes
 from leadsman.cli.present.tables import of_text, raw_rows
 from sql.database.open import Result
 from sql.questions.cells import CELL, Column
@@ -15,7 +14,6 @@ from sql.questions.fit import Known
 from streams.questions.fit import Answer, NodeAnswer
 from streams.questions.fit_preemption import PreemptionAnswer, VictimAnswer
 from streams.questions.fit_request import MILLI, FitRequest
-from streams.questions.moves import MovesAnswer
 from streams.rules.events.admission import amount, of
 from streams.rules.scheduling.scores import MOST, WEIGHTS
 from streams.rules.values.quantity import format_quantity
@@ -56,7 +54,6 @@ def fit_lines(
         )
     yield from _score_lines(found)
     yield from _preemption_lines(found.preemption)
-    yield from _moves_lines(found.moves)
     if found.not_judged:
         yield f"Not judged: {plain('; '.join(found.not_judged))}."
 
@@ -94,30 +91,6 @@ def _preemption_lines(found: PreemptionAnswer | None) -> Iterator[str]:
         yield "Whether preemption would make room for it is unknown."
     if found.unknown:
         yield f"Unknown about preemption: {plain('; '.join(found.unknown))}."
-
-
-def _moves_lines(found: MovesAnswer | None) -> Iterator[str]:
-    if found is None:
-        return
-    node = plain(found.node)
-    if not node:
-        yield "No restarts are known that make room on one NUMA node."
-    elif not found.restarts:
-        yield f"{node} takes it on one NUMA node without a restart."
-    else:
-        restarts = counted(len(found.restarts), "restart")
-        yield f"With {restarts}, {node} would take it on one NUMA node. Cordon it while a pod goes to another node:"
-    for number, each in enumerate(found.restarts, start=1):
-        pod = plain(f"{each.namespace}/{each.pod} ({each.controller})")
-        where = "comes back" if each.to == found.node else f"goes to {plain(each.to)}, or another node"
-        fit = counted(each.largest_fit_cpus, "exclusive CPU fits", "exclusive CPUs fit")
-        yield f"{number}. {pod} {where}; then {fit} one NUMA node."
-    if found.restarts:
-        yield "Wait until each is Ready, then ask again: kubelets decide anew, and other pods can take the room."
-    if found.kept:
-        yield f"Not restarted on such nodes: {outcomes(found.kept)}."
-    if found.unknown:
-        yield f"Unknown of restarts: {plain('; '.join(found.unknown))}."
 
 
 def _victim(each: VictimAnswer) -> str:

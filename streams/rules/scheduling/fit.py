@@ -78,7 +78,7 @@ def kubelets_verdict(node: NodeState, pod: PodRequest) -> str:
     """Return the kubelet's verdict on CPUs: admitted, not_exclusive, not_pinned, unknown, or why it refuses."""
     if not pod.exclusive_cpus:
         return "not_exclusive"
-    judgement, _ = kubelets_judgement(node, pod)
+    judgement, _ = _kubelets(node, pod)
     match judgement.verdict:
         case "fits":
             return "admitted"
@@ -95,7 +95,7 @@ def judge(node: NodeState, pod: PodRequest, scheduler_minor: int) -> tuple[Judge
     """Return the judgement of one pod, and the node with the pod on it, where it fits."""
     if kept_off := _kept_off(node, pod, scheduler_minor):
         return kept_off, node
-    judgement, machine = kubelets_judgement(node, pod)
+    judgement, machine = _kubelets(node, pod)
     if judgement.verdict == "fits" and pod.node_name == node.node:
         judgement = _checked(node, pod, scheduler_minor) or judgement
     missing = missing_facts(node, pod, scheduler_minor)
@@ -145,7 +145,7 @@ def _checked(node: NodeState, pod: PodRequest, minor: int) -> Judgement | None:
     return Judgement("refused_by_kubelet", (refusal,)) if refusal else None
 
 
-def kubelets_judgement(node: NodeState, pod: PodRequest) -> tuple[Judgement, Machine | None]:
+def _kubelets(node: NodeState, pod: PodRequest) -> tuple[Judgement, Machine | None]:
     """Return the common verdict of kubelets with all the settings that this one can have."""
     judgements = [_kubelet(node, settings, pod) for settings in node.settings]
     judgement, machine = judgements[0]

@@ -89,7 +89,10 @@ WALKS: Final = {
                 "name=refused_pods",
             ),
         ),
-        ("four", "The pod requests 4 exclusive CPUs, and 5 CPUs were free when the node was read, at most 3 of them on one NUMA node"),
+        (
+            "four",
+            "The pod requests 4 exclusive CPUs, and 5 CPUs were free when the node was read, at most 3 of them on one NUMA node",
+        ),
     ),
     "scheduler blind spot": Walk(
         SCENARIOS / "scheduling_lost_node" / "capture.jsonl",
