@@ -114,11 +114,14 @@ _SHORT_FLAG: Final = re.compile(
     rf"\b[^\n|;&]{{0,200}}?{_GAP}-(?:[kK]|hmac){_GAP}"
     rf"|\bopenssl\b[^\n|;]{{0,200}}?{_GAP}-pass(?:in|out|word)?{_GAP}pass:"
     rf"|\bopenssl{_GAP}passwd(?:{_GAP}-(?:salt{_GAP}{_WORD}|(?!salt)\w{{1,8}})){{1,6}}{_GAP}"
-    rf"|\bsecret\b[^\n|;]{{0,400}}?{_GAP}--from-literal(?:=|{_GAP})\\*[\"']?[\w.-]{{1,100}}="
+    r"|\bsecret\b(?:\\\r?\n|[^\n|;]){0,400}?(?:[ \t]|\\{0,4}[\"'],? ?|(?<=\n))(?P<around>\\{0,4}[\"'])?"
+    r"--from-literal(?:=|[ \t]{0,8}\\\r?\n[ \t]{0,8}|[ \t]{1,8}|\\{0,4}[\"'],? ?)"
+    r"(?P<within>\\{0,4}[\"'])?[\w.-]{1,100}="
     rf"|\bmc{_GAP}alias{_GAP}set(?:{_GAP}{_WORD}){{3}}{_GAP}"
     r"|-stdin\b[^\n|;]{0,200}?<<<[ \t]{0,8}"
     rf"|{_GAP}-p(?:{_GAP}|=)(?=[^\s\"']*[A-Za-z])(?=[^\s\"']*[0-9!#%^*?])(?=[^\s\"']*[A-Z!#%^*?])(?![{{$])))"
-    r"(?!\[redacted|[-/<>&\s])(?:(?P<quote>\\*[\"'])(?![\],])(?:(?!(?P=quote)).)+|[^\s\"'\]]+)"
+    r"(?!\[redacted|[-/<>&\s])(?(within)(?:(?!(?P=within))[\s\S])+|(?(around)(?:(?!(?P=around))[\s\S])+"
+    r"|(?:(?P<quote>\\*[\"'])(?![\],])(?:(?!(?P=quote)).)+|[^\s\"'\]]+)))"
 )
 """The password of a program that takes it behind a short flag or a name, and a mixed word behind `-p` of any program.
 
@@ -349,18 +352,32 @@ def _without_flags(text: str) -> str:
 
 
 def _without_piped(text: str) -> str:
-    """The text without what `echo` or `printf` pipes into a reader, from a line that may go on, or within quotes."""
-    pieces, at = list[str](), 0
+    """The text without what a line pipes into a reader from its first `echo` or `printf`, or from that of the quotes.
+
+    A line may go on behind a backslash. What was searched in vain is not searched again.
+    """
+    pieces, at, searched = list[str](), 0, 0
     for reader in _READER.finditer(text):
         end, quote = reader.start(), reader["quote"] or ""
-        begins = _SAYS.search(text, max(at, *(text.rfind(each, at, end) + 1 for each in "\n|;&")), end)
-        if begins is None and quote and (opened := text.rfind(quote, at, end)) >= 0:
+        begins = _SAYS.search(text, _line_start(text, max(at, searched), end), end)
+        if quote and (opened := text.rfind(quote, at, end)) >= 0:
             said = _SAYS.finditer(text, max(at, opened - _LONGEST_ECHO), opened + 1)
-            begins = next((each for each in said if each.end() == opened), None)
+            quoted = next((each for each in said if each.end() == opened), None)
+            begins = min(filter(None, (begins, quoted)), key=re.Match.start, default=None)
         if begins is not None:
             pieces += text[at : begins.end()], REDACTED
             at = end + len(quote)
+        searched = max(at, end - _LONGEST_ECHO)
     return "".join(pieces) + text[at:]
+
+
+def _line_start(text: str, least: int, end: int) -> int:
+    """Where the line that goes on to the end begins, not before `least`."""
+    start = end
+    while (start := text.rfind("\n", least, start)) >= 0:
+        if not text[max(start - 2, 0) : start].rstrip("\r").endswith("\\"):
+            return start + 1
+    return least
 
 
 def _without_secret(found: re.Match[str]) -> str:

@@ -28,9 +28,11 @@ _PLACES: Final = re.compile(
     r'("(?:value|message|note|path)"\s*:\s*"|"reason"\s*:\s*"(?=[^"]* ))(?:[^"\\]|\\.)*'
     rf'|("(?:annotations|{"|".join(sorted(DROPPED))})"\s*:\s*)'
     r'[\[{](?:"(?:[^"\\]|\\.)*"?|[^\]}"])*[\]}]?'
-    r"|(^(?P<indent>[ \t]*)(?P<item>- )?(?:value|message|note|path|reason(?=: *\S+ +\S)"
-    rf"|(?P<whole>annotations|{'|'.join(sorted(DROPPED))})):[ \t]*)"
-    r"(?:[^\r\n]|\r?\n(?=(?P=indent)[ \t]|[ \t]*\r?\n)|(?(item)(?!)|(?(whole)\r?\n(?=(?P=indent)- )|(?!))))+",
+    r"|(^(?P<indent>[ \t]*)(?P<item>- )?(?:'|(?P<double>\"))?"
+    r"(?:value|message|note|path|reason(?=['\"]?[ \t]*: *\S+ +\S)"
+    rf"|(?P<whole>annotations|{'|'.join(sorted(DROPPED))}))['\"]?[ \t]*:"
+    r"(?(double)(?(whole)(?![ \t]*[\[{])|(?![ \t]*[\[{\"])))[ \t]*)"
+    r"(?:[^\r\n]|\r?\n(?=(?P=indent)[ \t]|[ \t]*(?:#|\r?\n))|(?(item)(?!)|(?(whole)\r?\n(?=(?P=indent)- )|(?!))))+",
     re.MULTILINE | re.DOTALL,
 )
 """Places of secrets in JSON or YAML: values of variables, messages, paths, annotations, and what is dropped."""

@@ -48,7 +48,7 @@ class Begun(NamedTuple):
 
         Metadata of another tool is ignored, and so is an intent copied to another offset (another Kafka).
         """
-        intent = if_decodable(_decode_intent, committed.metadata.encode())
+        intent = if_decodable(_decode_intent, (committed.metadata or "").encode())
         if intent is None or all(each[:2] != (partition.partition, committed.offset) for each in intent.ranges):
             return None
         return cls(partition.topic, intent.ranges, intent.token)

@@ -1,6 +1,7 @@
 """Portions are stored at once, and a group remembers them."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from aiokafka import OffsetAndMetadata, TopicPartition
@@ -120,8 +121,10 @@ def test_each_intent_reads_back_as_all_ranges_of_its_portion_under_their_token(o
     assert portion.stored == (ends if others else {TP: ends[TP]})
 
 
-@pytest.mark.parametrize("metadata", ["by a tool", "[]", '{"token":1,"ranges":[]}', '{"token":"t","ranges":[[0]]}'])
-def test_metadata_that_no_lander_wrote_begins_nothing(metadata: str) -> None:
+@pytest.mark.parametrize(
+    "metadata", [None, "by a tool", "[]", '{"token":1,"ranges":[]}', '{"token":"t","ranges":[[0]]}']
+)
+def test_metadata_that_no_lander_wrote_begins_nothing(metadata: Any) -> None:
     assert Begun.of(TP, OffsetAndMetadata(3, metadata)) is None
 
 
