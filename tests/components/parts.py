@@ -1,5 +1,6 @@
 """Our own programs as processes forked from one that has imported them: to import takes half of a short life."""
 
+import atexit
 import ctypes
 import os
 import runpy
@@ -8,8 +9,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from multiprocessing import get_context
+from contextlib import suppress
+from multiprocessing import active_children, get_context
+from multiprocessing.connection import wait as await_any
 from pathlib import Path
+from threading import Lock
 from typing import Final
 
 from components.processes import Process, Running
@@ -18,6 +22,9 @@ LEADSMAN: Final = "leadsman.__main__"
 _PDEATHSIG: Final = 1
 _FORKING: Final = get_context("forkserver")
 _FORKING.set_forkserver_preload([f"leadsman.run.{part}" for part in ("land", "watch", "work")])
+
+
+_ONE_ASKS: Final = Lock()
 
 
 class Part(Process):
@@ -30,38 +37,50 @@ class Part(Process):
 
 
 class _Forked:
-    """A process as subprocess has it."""
+    """A process as subprocess has it. Threads may ask it: multiprocessing reads a status once, and forgets it."""
 
     def __init__(self, argv: Sequence[str], environment: Mapping[str, str], log: Path) -> None:
         self._process = _FORKING.Process(target=_become, args=(argv, environment, log), daemon=True)
-        self._process.start()
+        with _ONE_ASKS:
+            self._process.start()
         assert self._process.pid is not None
         self.pid = self._process.pid
 
     def poll(self) -> int | None:
-        return self._process.exitcode
+        with _ONE_ASKS:
+            return self._process.exitcode
 
     def wait(self, timeout: float | None = None) -> int:
-        self._process.join(timeout)
+        await_any([self._process.sentinel], timeout)
         if (status := self.poll()) is None:
             raise subprocess.TimeoutExpired(str(self.pid), timeout or 0)
         return status
 
     def send_signal(self, sig: int) -> None:
         if self.poll() is None:
-            os.kill(self.pid, sig)
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, sig)
 
     def kill(self) -> None:
         self.send_signal(signal.SIGKILL)
 
 
+@atexit.register
+def _end_all() -> None:
+    """Kill what a failed test has left, also what is paused: multiprocessing, which ends after this, would await it."""
+    for each in active_children():
+        each.kill()
+
+
 def _become(argv: Sequence[str], environment: Mapping[str, str], log: Path) -> None:
     """Run a program here, as if it had been started: nothing that the process it was forked from has open is left."""
+    ctypes.CDLL(None).prctl(_PDEATHSIG, signal.SIGKILL)
     os.setsid()
     os.closerange(3, os.sysconf("SC_OPEN_MAX"))
     for descriptor, flags in ((0, os.O_RDONLY), (1, os.O_WRONLY), (2, os.O_WRONLY)):
-        os.dup2(os.open(log if flags else os.devnull, flags | os.O_APPEND), descriptor)
-    ctypes.CDLL(None).prctl(_PDEATHSIG, signal.SIGKILL)
+        opened = os.open(log if flags else os.devnull, flags | os.O_APPEND)
+        os.dup2(opened, descriptor)
+        os.close(opened)
     os.environ.clear()
     os.environ.update(environment)
     time.tzset()

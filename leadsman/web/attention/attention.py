@@ -10,7 +10,7 @@ from leadsman.web.attention import kinds
 from leadsman.web.attention.badges import Badge, Severity
 from leadsman.web.attention.findings import findings, unguarded_margins
 from leadsman.web.attention.item import Item, Step, distinct, incidents
-from leadsman.web.attention.nodes import cordoned_by_event, does_not_report, last_sample, not_ready, problems
+from leadsman.web.attention.nodes import cordoned_by_event, last_sample, not_ready, problems, silent_nodes
 from leadsman.web.attention.pods import MOST_TEXT, out_of_memory, resizes, terminating, waiting
 from leadsman.web.reading.alerts import Alert, held
 from leadsman.web.reading.ask import RowDict
@@ -239,7 +239,7 @@ def _last_output(row: RowDict) -> Step:
 
 def _without_statistics(view: Overview) -> Iterator[Item]:
     known = [node for node in view.nodes if node.known]
-    down = {row["node"] for row in view.not_ready if does_not_report(row)}
+    down = silent_nodes(view)
     up = [node for node in known if node.name not in down]
     # the card of a kubelet that does not report says it too; where nobody was sampled, that is not why
     silent = known if up and all(node.stale for node in known) else [node for node in up if node.stale]

@@ -20,7 +20,7 @@ from streams.rules.pod_ends.when import drainer
 def not_ready(view: Overview) -> Iterator[Item]:
     """Yield cards for False and for Unknown; a drained node is a note, because it is meant to leave."""
     of_nodes = f"of {counted(sum(node.known for node in view.nodes), 'node')}"
-    drained = [row for row in view.not_ready if row["cordoned"] or drainer(row["taints"])]
+    drained = [row for row in view.not_ready if _leaves(row)]
     others = [row for row in view.not_ready if row not in drained]
     if rows := [row for row in others if row["ready"] is not None]:
         words = reported(sentence(plain(rows[0]["message"])).rstrip("."))
@@ -56,6 +56,15 @@ def last_sample(nodes: Iterable[NodeLine]) -> str:
     """Say when nodes without recent statistics were last sampled, if it was at one time."""
     ages = {node.sample_age for node in nodes if node.stale and node.sample_age}
     return f"Last sample: {min(ages)}. " if len(ages) == 1 else ""
+
+
+def _leaves(row: RowDict) -> bool:
+    return bool(row["cordoned"] or drainer(row["taints"]))
+
+
+def silent_nodes(view: Overview) -> set[str]:
+    """Return the nodes whose card says that their kubelets do not report."""
+    return {row["node"] for row in view.not_ready if does_not_report(row) and not _leaves(row)}
 
 
 def does_not_report(row: RowDict) -> bool:

@@ -119,7 +119,7 @@ class Evidence(NamedTuple):
 def read_evidence(db: Database, scope: Scope) -> Evidence:
     (row,) = ask(db, "evidence", scope)
     spans = {resource: (since, heard_at) for resource, since, heard_at in row.pop("watched")}
-    nodes, row["partial_nodes"], row["unsaid_nodes"], nodes_at = row.pop("nodes")
+    nodes, partial, unsaid, nodes_at = row.pop("nodes")
     row["pods"], row["unexplained"] = row["pods"]
     numa_at, any_numa_at = row.pop("numa")
     at = {"nodes": nodes_at, "pods": row.pop("pods_at"), "events": row.pop("events_at"), "numa": numa_at}
@@ -140,13 +140,20 @@ def read_evidence(db: Database, scope: Scope) -> Evidence:
     going_on = {
         name for name, (_, heard_at) in spans.items() if last_at is not None and last_at - heard_at <= WATCHED
     }
+    nodes_seen = "nodes" in listed | going_on
     pods_seen = "pods" in listed or ("pods" in going_on and at["pods"] is not None)
     since, heard_at = spans.get("events", (None, None))
     watched = heard_at is not None and scope.judged_at - heard_at <= WATCHED
     events_at = at["events"]
     seen = {
-        "nodes": nodes if "nodes" in listed | going_on else 0,
-        "nodes_until": None if "nodes" in listed | going_on else at["nodes"],
+        **dict(
+            zip(
+                ("nodes", "partial_nodes", "unsaid_nodes"),
+                (nodes, partial, unsaid) if nodes_seen else (0, 0, 0),
+                strict=True,
+            )
+        ),
+        "nodes_until": None if nodes_seen else at["nodes"],
         "pods_seen": pods_seen,
         "pods_until": None if pods_seen else at["pods"],
         "numa_in_range": at["numa"] is not None and at["numa"] >= scope.since,

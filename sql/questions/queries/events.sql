@@ -1,7 +1,7 @@
 -- Which events occurred most, and where their counts are lower bounds
 -- group What happened
 -- needs events
--- shows last_at, node, reason, occurrences, lower_bound, last_message
+-- shows last_at, node, reason, occurrences, last_message
 -- was event_lower_bounds uncertain=1
 -- param cluster, node
 -- param namespace String '': only about objects of this namespace; empty is all

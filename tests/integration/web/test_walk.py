@@ -91,7 +91,8 @@ WALKS: Final = {
         ),
         (
             "four",
-            "The pod requests 4 exclusive CPUs, and 5 CPUs were free when the node was read, at most 3 of them on one NUMA node",
+            "The pod requests 4 exclusive CPUs, and 5 CPUs were free when the node was read",
+            "at most 3 of them on one NUMA node",
         ),
     ),
     "scheduler blind spot": Walk(

@@ -1,5 +1,8 @@
 -- Warning Events of the range by reason, the most frequent first, of all together or of each of some nodes; those that a finding tells are left out
-WITH e.reason = 'FailedScheduling' AND e.object_uid IN (SELECT uid FROM bound_by_event WHERE cluster = {cluster:String} AND bound_at < {until:DateTime64(6)}) AS is_placed
+WITH e.reason = 'FailedScheduling' AND e.object_uid IN (
+    SELECT uid FROM bound_by_event WHERE cluster = {cluster:String} AND bound_at < {until:DateTime64(6)}
+    UNION ALL SELECT uid FROM pod_bindings WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)} AND node != ''
+) AS is_placed
 SELECT
     if(empty({nodes:Array(String)}), '', e.node) AS node,
     e.reason AS reason, sum(e.occurrences) AS times, max(e.occurrences_lower_bound) AS lower_bound,

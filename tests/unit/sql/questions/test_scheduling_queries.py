@@ -61,28 +61,36 @@ def event(pod: str, reason: str, minutes: float, **values: Any) -> NodeEvent:
 
 
 def test_only_an_event_after_it_was_last_seen_to_wait_binds_a_pod(database: Database) -> None:
-    """The uid of a text is the name, which an older pod can have had. Events have whole seconds."""
+    """The uid of a text is the name, which an older pod can have had. Events have whole seconds. Of a real uid, one
+    Event Scheduled is enough.
+    """
     seen = 60.01
+
+    def of_text(pod: str, reason: str, minutes: float) -> NodeEvent:
+        return event(pod, reason, minutes, object_uid=f"ns/{pod}")
+
     store(
         database,
         *(
-            binding(pod, "pending", seen, phase="Pending", waits_for="no room")
+            binding(pod, "pending", seen, phase="Pending", waits_for="no room", uid=f"ns/{pod}")
             for pod in ("old", "failed", "same", "new")
         ),
-        event("old", "Scheduled", 1),
-        event("failed", "Scheduled", 70),
-        event("failed", "FailedScheduling", 71),
-        event("same", "Scheduled", 60),
-        event("new", "Scheduled", 80),
-        event("new", "FailedScheduling", 61),
-        *(event(pod, "FailedScheduling", 2) for pod in ("text-bound", "text-waits")),
-        event("text-bound", "Scheduled", 3),
-        event("text-waits", "Scheduled", 1),
+        of_text("old", "Scheduled", 1),
+        of_text("failed", "Scheduled", 70),
+        of_text("failed", "FailedScheduling", 71),
+        of_text("same", "Scheduled", 60),
+        of_text("new", "Scheduled", 80),
+        of_text("new", "FailedScheduling", 61),
+        *(of_text(pod, "FailedScheduling", 2) for pod in ("text-bound", "text-waits")),
+        of_text("text-bound", "Scheduled", 3),
+        of_text("text-waits", "Scheduled", 1),
+        binding("real", "pending", seen, phase="Pending", waits_for="no room"),
+        event("real", "Scheduled", 1),
     )
     assert [each["pod"] for each in ask(database, "pending_pods")] == ["failed", "old", "text-waits"]
     assert [each["pod"] for each in ask(database, "pending_pods", cluster="c")] == ["failed", "old", "text-waits"]
     waits = database.query("SELECT pod, until FROM pod_waits ORDER BY pod").rows
-    assert list(waits) == [("failed", None), ("new", at(80)), ("old", None), ("same", at(seen))]
+    assert list(waits) == [("failed", None), ("new", at(80)), ("old", None), ("real", at(seen)), ("same", at(seen))]
 
 
 def test_blind_spots_can_be_asked_for_by_their_verdict(database: Database) -> None:
