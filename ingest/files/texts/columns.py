@@ -5,7 +5,7 @@ identify it, for example NAME, NODE and REASON for pods.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from ingest.files.texts.ages import UNKNOWN_AGE, Printed
@@ -13,7 +13,7 @@ from ingest.files.texts.described import is_of_kubelet
 from ingest.files.texts.event_rows import OF_NODE, REASONS_OF_NODE, event_object
 from ingest.files.texts.fragments import Command, Fragment
 from ingest.files.texts.sections import pressures
-from ingest.files.texts.templates import part_of, put, rows_of
+from ingest.files.texts.templates import is_state, part_of, put, rows_of
 from ingest.messages.reasons import is_by_kubelet, spelled
 from ingest.model.objects.base import UNKNOWN_NAME
 
@@ -21,6 +21,8 @@ MOST_COLUMNS: Final = 64
 """More than `kubectl get -o wide` prints, with labels as columns."""
 _UNKNOWN_QOS: Final = "Unknown"
 _NONE: Final = frozenset({"", "<none>", "<unknown>", "<nil>"})
+_EMPTY: Final[Mapping[str, Callable[[], Any]]] = {"spec.taints": list, "spec.unschedulable": lambda: "false"}
+"""Fields of which nothing printed tells something."""
 _SEPARATED: Final = re.compile(r"\S+(?: \S+)*")
 _HEADS: Final[Mapping[str, Mapping[str, str]]] = {
     "events": {
@@ -158,14 +160,16 @@ def _rows(fragment: Fragment) -> Iterator[tuple[str, dict[str, Any]]]:
         elif not kind or not line.strip():
             kind, heads, paths = columns_of(line, command)
         elif cells := cells_of(line, heads):
-            yield kind, _fields(paths, [cells.get(head, "") for head, _ in heads])
+            values = [cells.get(head, "") for head, _ in heads]
+            if all(map(is_state, paths, values)):
+                yield kind, _fields(paths, values)
 
 
 def _fields(paths: Iterable[str], cells: Iterable[str]) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     for path, cell in zip(paths, cells, strict=True):
-        if path == "spec.taints" or (path and cell not in _NONE):
-            put(fields, path, [] if cell in _NONE else cell)
+        if path in _EMPTY or (path and cell not in _NONE):
+            put(fields, path, _EMPTY[path]() if cell in _NONE else cell)
     return fields
 
 
@@ -174,8 +178,9 @@ def row_without_head(line: str, command: Command) -> tuple[str, dict[str, Any]]:
     most = len(command.columns) or MOST_COLUMNS
     cells = _BETWEEN.split(line.strip(), maxsplit=most - 1)
     if command.columns:
-        is_row = len(cells) == most > 1
-        return (command.resource, _fields([path for _, path in command.columns], cells)) if is_row else ("", {})
+        paths = [path for _, path in command.columns]
+        is_row = len(cells) == most > 1 and all(map(is_state, paths, cells))
+        return (command.resource, _fields(paths, cells)) if is_row else ("", {})
     times = sorted(filter(_TIME.fullmatch, cells))
     reason = next((each for each in cells if _REASON.fullmatch(each) and each not in _NO_REASONS), "")
     names = [each for each in cells if _OF_OBJECT.fullmatch(each)]
@@ -234,8 +239,11 @@ def _node(fields: dict[str, Any], _: Command, __: Printed) -> dict[str, Any] | N
         return None
     spec = _inner(fields, "spec")
     given = spec.get("taints", "")
-    taints = given if isinstance(given, list) else [dict(_FIELD.findall(each)) for each in _TAINT.findall(str(given))]
-    taints = [each for each in taints if isinstance(each, dict) and "key" in each and "effect" in each]
+    printed = (
+        given if isinstance(given, list) else [dict(_FIELD.findall(each)) for each in _TAINT.findall(str(given))]
+    )
+    taints = [each for each in printed if isinstance(each, dict) and "key" in each and "effect" in each]
+    are_whole = "taints" in spec and len(taints) == len(printed) and (isinstance(given, list) or bool(taints))
     keys = {each["key"] for each in taints}
     conditions = list(_conditions(status.get("conditions")))
     conditions += pressures(taints, [each for each in conditions if each["type"] != "Ready"])
@@ -247,8 +255,8 @@ def _node(fields: dict[str, Any], _: Command, __: Printed) -> dict[str, Any] | N
         "apiVersion": "v1",
         "kind": "Node",
         "metadata": {"name": name},
-        "spec": {"unschedulable": str(spec.get("unschedulable")).lower() == "true"}
-        | ({"taints": taints} if "taints" in spec else {}),
+        "spec": ({"unschedulable": spec["unschedulable"] in {"true", True}} if "unschedulable" in spec else {})
+        | ({"taints": taints} if are_whole else {}),
         "status": {
             "conditions": conditions,
             "nodeInfo": {"kubeletVersion": _text(fields, "status.nodeInfo.kubeletVersion")},
