@@ -304,3 +304,8 @@ def test_equal_ends_in_one_table_are_of_as_many_pods_and_the_same_in_another_fil
 @pytest.mark.parametrize("head", ["ObjectKind,KubeEventType,The Reason", "The ObjectKind,KubeEventType,Reason"])
 def test_a_table_with_commas_that_lacks_a_column_of_kube_events_has_no_events(head: str) -> None:
     assert objects(f"{head},Name,LastSeen\nPod,Warning,Evicted,web-0,2026-07-31T14:40:00Z\n") == []
+
+
+def test_a_status_below_a_field_that_comes_before_the_node_is_read_without_one() -> None:
+    (pod,) = objects("Priority:  0\nReason:    Evicted\nMessage:   The node was low on resource: memory. \n")
+    assert (pod["status"]["reason"], pod["spec"]["nodeName"]) == ("Evicted", "")
