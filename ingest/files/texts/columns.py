@@ -96,6 +96,13 @@ _NO_REASONS: Final = _OF_EVENTS | {"Failed", "Running", "Pending", "Succeeded"}
 _OF_OBJECT: Final = re.compile(r"(?!\d+[ydhms]?$)[a-z0-9][a-z0-9.-]{0,252}")
 _OF_CONTROLLER: Final = re.compile(r".*-(?:[bcdfghjklmnpqrstvwxz2456789]{5}|\d{1,4})")
 """Matches a name that a controller made."""
+_HASHED: Final = re.compile(r".*-(?!\d+$)[bcdfghjklmnpqrstvwxz2456789]{5}")
+"""Matches one that no node has by its number."""
+_IS_ADDRESS: Final = re.compile(r"[\d.]+")
+_ONLY_TAINTS: Final = re.compile(r"\[map\[[^\[\]]{1,1000}\](?: map\[[^\[\]]{1,1000}\]){0,63}\]")
+_OF_POD: Final = re.compile(r"\b(?:operator|tolerationSeconds):")
+"""Matches a field of a toleration."""
+_IS_HEAD: Final = re.compile(r"[A-Z][A-Z0-9_./() -]{0,60}")
 _WHOLE: Final = 3
 """Namespace, name and node."""
 _OF_CONTAINERS: Final = ("containerStatuses", "initContainerStatuses")
@@ -151,10 +158,12 @@ def _rows(fragment: Fragment) -> Iterator[tuple[str, dict[str, Any]]]:
         yield from ((command.resource, each) for each in ([part] if part else rows_of(command.template, lines)))
         return
     kind, heads, paths = "", list[tuple[str, int]](), list[str]()
+    is_below = False  # other heads
     is_headless = not any(columns_of(line, command)[0] for line in lines)
     for line in lines:
         if is_headless:
-            row = row_without_head(line, command)
+            is_below = bool(line.strip()) and (is_below or _is_head(line))
+            row = ("", {}) if is_below else row_without_head(line, command)
             command = command if line.strip() else command._replace(columns=())  # what the command printed ends there
             yield row
         elif not kind or not line.strip():
@@ -181,32 +190,61 @@ def row_without_head(line: str, command: Command) -> tuple[str, dict[str, Any]]:
         paths = [path for _, path in command.columns]
         is_row = len(cells) == most > 1 and all(map(is_state, paths, cells))
         return (command.resource, _fields(paths, cells)) if is_row else ("", {})
+    return _by_form(cells) or ("", {})
+
+
+def _is_head(line: str) -> bool:
+    cells = _BETWEEN.split(line.strip())
+    return len(cells) > 1 and all(map(_IS_HEAD.fullmatch, cells))
+
+
+def _by_form(cells: Sequence[str]) -> tuple[str, dict[str, Any]] | None:
+    """Return the resource and the fields of a row by the form of its cells; None where they could be others."""
+    names = [each for each in cells if _OF_OBJECT.fullmatch(each) and not _IS_ADDRESS.fullmatch(each)]
+    of_words = [each for each in cells if re.search(r"\s", each)]
+    if any(each.startswith("[map[") for each in cells):
+        taints = next((each for each in cells if _ONLY_TAINTS.fullmatch(each) and _are_taints(each)), "")
+        is_one = taints and len(names) == 1 and not set(of_words) - {taints}
+        return ("nodes", _fields(("metadata.name", "spec.taints"), (names[0], taints))) if is_one else None
     times = sorted(filter(_TIME.fullmatch, cells))
-    reason = next((each for each in cells if _REASON.fullmatch(each) and each not in _NO_REASONS), "")
-    names = [each for each in cells if _OF_OBJECT.fullmatch(each)]
-    place = next((number for number, each in enumerate(cells[:-2]) if each in _KINDS), None)
-    if place is not None and times and reason:
-        space = cells[0] if cells[0] in names else ""
-        about = {"kind": cells[place], "name": cells[place + 1], "namespace": space}
+    reasons = [each for each in cells if _REASON.fullmatch(each) and each not in _NO_REASONS]
+    kinds = [each for each in cells if each in _KINDS]
+    if len(of_words) != 1 or len(reasons) != 1 or len(kinds) > 1:
+        return None
+    (reason,), (message,), place = reasons, of_words, _placed(names)
+    if kinds == ["Node"]:
+        place = {"name": names[0]} if len(names) == 1 else {}
+    if not place:
+        return None
+    if kinds and 1 <= len(times) <= 2:  # noqa: PLR2004 - the first and the last
+        about = {"kind": kinds[0], "namespace": ""} | {each: name for each, name in place.items() if each != "node"}
         first, last = {"firstTimestamp": times[0]}, {"lastTimestamp": times[-1]}
-        return "events", {"involvedObject": about, "reason": reason, "message": cells[-1]} | first | last
-    if names and len(cells) > 1 and any(map(_TAINT.search, cells)):
-        return "nodes", _fields(("metadata.name", "spec.taints"), (names[0], next(filter(_TAINT.search, cells))))
-    named = _named(cells[: cells.index(reason)]) if reason and _OF_EVENTS.isdisjoint(cells) else {}
-    if named and is_of_kubelet(spelled(reason), cells[-1]):
-        return "pods", named | {"status": {"reason": reason, "message": cells[-1]}}
-    return "", {}
+        return "events", {"involvedObject": about, "reason": reason, "message": message} | first | last
+    if _OF_EVENTS.isdisjoint(cells) and is_of_kubelet(spelled(reason), message):
+        paths = {"namespace": "metadata.namespace", "name": "metadata.name", "node": "spec.nodeName"}
+        status = {"status": {"reason": reason, "message": message}}
+        return "pods", _fields([paths[each] for each in place], place.values()) | status
+    return None
 
 
-def _named(cells: Sequence[str]) -> dict[str, Any]:
-    """Return namespace, name and node of a pod by the cells before its reason; none where they may be others."""
-    names = [each for each in cells if _OF_OBJECT.fullmatch(each)]
-    made = [_OF_CONTROLLER.fullmatch(each) is not None for each in names]
-    if len(names) == 1 or made == [True, False]:
-        names = ["", *names]
-    if len(names) not in {2, _WHOLE} or (len(names) == len(made) == 2 and made != [False, True]):  # noqa: PLR2004
+def _are_taints(cell: str) -> bool:
+    taints = _TAINT.findall(cell)
+    return all({"effect", "key"} <= dict(_FIELD.findall(each)).keys() for each in taints) and not _OF_POD.search(cell)
+
+
+def _placed(names: Sequence[str]) -> dict[str, str]:
+    """Return the name of a pod, with its namespace and node where no other name could be these; else nothing.
+
+    Ordinals end the names of pods and of nodes: beside one, no name is certain. A name with a dot is no namespace.
+    """
+    made = [each for each in names if _OF_CONTROLLER.fullmatch(each)]
+    if len(made) != 1 or not _HASHED.fullmatch(made[0]):
         return {}
-    return _fields(("metadata.namespace", "metadata.name", "spec.nodeName")[: len(names)], names)
+    others = [each for each in names if each != made[0]]
+    dotted = [each for each in others if "." in each]
+    if len(names) == _WHOLE and dotted == others[1:] and names[1] == made[0]:
+        return {"namespace": names[0], "name": made[0], "node": names[2]}
+    return {"name": made[0]} | ({"node": dotted[0]} if dotted and dotted == others[:1] == others else {})
 
 
 def cells_of(line: str, heads: Sequence[tuple[str, int]]) -> dict[str, str]:

@@ -67,7 +67,7 @@ def without_head(fragment: Fragment, printed: Printed) -> list[dict[str, Any]]:
         return []
     if resource == "nodes":
         return list(node_of(ordered([f"Name:  {name}", "Roles:  ", *lines]), printed))
-    namespace, own = namespace or UNKNOWN_NAME, [] if "Node" in named else ["Node:  "]
+    namespace = namespace or UNKNOWN_NAME
     sections = ordered([f"Name:  {name}", f"Namespace:  {namespace}", *lines])
     if {"Status", "Containers"} & set(named):
         return list(pod_of(sections, printed))

@@ -32,8 +32,8 @@ _ON_NODE: Final = re.compile(
     r"\bnode/([a-z0-9][a-z0-9.-]{0,252})|\bssh (?:\S{1,64}@)?([a-z0-9][a-z0-9.-]{0,252})(?=[ \n]|\Z)"
     r"|\b(?:docker|podman|nerdctl) exec (?:-(?:it?|ti?|-interactive|-tty) ){0,4}([a-z0-9][a-z0-9.-]{0,252})(?=[ \n])"
     r"|[\w.-]{1,32}@([a-z0-9][a-z0-9.-]{0,252})(?=[:\s~\]#$])"
-    r"|\b(?:(?:kubectl|oc|k|docker|podman|nerdctl|crictl) (?:[^\n|;&]{1,200} )?(?:exec|debug|run)|talosctl|minikube ssh|ssh"
-    r"|vagrant ssh|multipass exec|lxc exec|nsenter|chroot|gcloud|aws|az)\b()"
+    r"|\b(?:(?:kubectl|oc|k|docker|podman|nerdctl|crictl) (?:[^\n|;&]{1,200} )?(?:exec|debug|run)|talosctl"
+    r"|ssh|multipass exec|lxc exec|nsenter|chroot|gcloud|aws|az)\b()"
 )
 """A node in a command or in a prompt; it is empty below a command that goes elsewhere."""
 _NEAR: Final = 400
