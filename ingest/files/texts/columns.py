@@ -13,7 +13,7 @@ from ingest.files.texts.described import is_of_kubelet
 from ingest.files.texts.event_rows import OF_NODE, REASONS_OF_NODE, event_object
 from ingest.files.texts.fragments import Command, Fragment
 from ingest.files.texts.sections import pressures
-from ingest.files.texts.templates import is_state, part_of, put, rows_of
+from ingest.files.texts.templates import aligned, is_state, part_of, put, rows_of
 from ingest.messages.reasons import is_by_kubelet, spelled
 from ingest.model.objects.base import UNKNOWN_NAME
 
@@ -176,9 +176,12 @@ def _rows(fragment: Fragment) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def _fields(paths: Iterable[str], cells: Iterable[str]) -> dict[str, Any]:
     fields: dict[str, Any] = {}
-    for path, cell in zip(paths, cells, strict=True):
-        if path in _EMPTY or (path and cell not in _NONE):
-            put(fields, path, _EMPTY[path]() if cell in _NONE else cell)
+    pairs = list(zip(paths, cells, strict=True))
+    for path, cell in aligned([each for each in pairs if each[0] and each[1] not in _NONE]):
+        put(fields, path, cell)
+    for path, cell in pairs:
+        if path in _EMPTY and cell in _NONE:
+            put(fields, path, _EMPTY[path]())
     return fields
 
 

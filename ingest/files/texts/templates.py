@@ -113,7 +113,7 @@ def rows_of(expression: str, lines: Sequence[str]) -> Iterator[dict[str, Any]]:
             kept = [each for each in pairs if each[1]]
             if is_certain or (len(kept) == 1 and kept[0] == pairs[0]):
                 rows.append({})
-                for path, value in kept:
+                for path, value in aligned(kept):
                     put(rows[-1], path, value)
         else:
             at = text.find("\n", at) + 1 or len(text)
@@ -190,6 +190,16 @@ def _piece(text: str, blank: str) -> str:
     if "\n" in text:
         return r"(?:\n|\Z)"
     return blank if text.isspace() else re.escape(text)
+
+
+def aligned(pairs: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """Yield paths with their values without those of a list's items if one has more than another: any may lack it."""
+    counts: dict[str, set[int]] = {}
+    for path, value in pairs:
+        if "[*]." in path and not path.endswith("message"):
+            counts.setdefault(path.partition("[*].")[0], set()).add(len(_WORD.findall(value)))
+    uneven = {base for base, found in counts.items() if len(found) > 1}
+    yield from (each for each in pairs if "[*]." not in each[0] or each[0].partition("[*].")[0] not in uneven)
 
 
 def put(fields: dict[str, Any], path: str, value: Any) -> None:
