@@ -13,7 +13,7 @@ from ingest.files.texts.described import is_of_kubelet
 from ingest.files.texts.event_rows import OF_NODE, REASONS_OF_NODE, event_object
 from ingest.files.texts.fragments import Command, Fragment
 from ingest.files.texts.sections import pressures
-from ingest.files.texts.templates import aligned, is_state, part_of, put, rows_of
+from ingest.files.texts.templates import aligned, is_prompt, is_state, part_of, put, rows_of
 from ingest.messages.reasons import is_by_kubelet, spelled
 from ingest.model.objects.base import UNKNOWN_NAME
 
@@ -119,13 +119,14 @@ _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z")
 
 def columns_of(line: str, command: Command) -> tuple[str, list[tuple[str, int]], list[str]]:
     """Return resource, heads with offsets and paths of columns if a line is a table's head; else all are empty."""
-    if not (command.columns or "NAME" in line.upper() or "NODE" in line.upper()):
+    of_others = bool(command.columns) and not command.resource  # such as node pools
+    if of_others or not (command.columns or "NAME" in line.upper() or "NODE" in line.upper()):
         return "", [], []
     heads = [(each[0], each.start()) for each in _SEPARATED.finditer(line)]
     if len(heads) > MOST_COLUMNS:
         return "", [], []
     names = [_SHORT.get(each, each) for each in (re.sub(r"[ _.-]", "", name).upper() for name, _ in heads)]
-    if command.columns and command.resource:
+    if command.columns:
         is_it = [name for name, _ in heads] == [head for head, _ in command.columns]
         paths = [path for _, path in command.columns]
         return (command.resource, heads, paths) if is_it else ("", [], [])
@@ -160,7 +161,7 @@ def _rows(fragment: Fragment) -> Iterator[tuple[str, dict[str, Any]]]:
     kind, heads, paths = "", list[tuple[str, int]](), list[str]()
     is_below = False  # other heads
     is_headless = not any(columns_of(line, command)[0] for line in lines)
-    for line in lines:
+    for line in ("" if is_prompt(each) else each for each in lines):
         if is_headless:
             is_below = bool(line.strip()) and (is_below or _is_head(line))
             row = ("", {}) if is_below else row_without_head(line, command)

@@ -82,13 +82,20 @@ def part_of(expression: str, lines: Sequence[str]) -> dict[str, Any] | None:
 
 def _printed(lines: Sequence[str]) -> Iterator[str]:
     """Yield the lines before the next prompt."""
-    return takewhile(lambda line: not _PROMPT.fullmatch(line), lines)
+    return takewhile(lambda line: not is_prompt(line), lines)
+
+
+def is_prompt(line: str) -> bool:
+    """Tell whether another command was typed on a line."""
+    return _PROMPT.fullmatch(line) is not None
 
 
 def is_state(path: str, value: str) -> bool:
-    """Tell whether a value can be at a path; only that of a boolean or of a condition's status is looked at."""
+    """Tell whether a value can be at a path, if it is that of a boolean, of taints or of a condition's status."""
     if not value or value.startswith(("<n", "{", "[")):
         return True
+    if path.endswith("taints"):
+        return False  # it is a list
     if path.endswith("unschedulable"):
         return value in {"true", "false"}
     return not path.endswith("status") or _STATES.issuperset(_WORD.findall(value))
@@ -164,7 +171,7 @@ def _is_blank(text: str) -> bool:
 def _may_be(path: str, value: str) -> bool:
     if value == "<no value>":  # of a Go template
         return True
-    if "\t" in value or not is_state(path, value) or (path.endswith("taints") and value and value[0] != "["):
+    if "\t" in value or not is_state(path, value):
         return False
     if path.endswith(("ame", "type")):
         return re.fullmatch(r"[\w./-]*", value) is not None
