@@ -5,7 +5,7 @@ identify it, for example NAME, NODE and REASON for pods.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from ingest.files.texts.ages import UNKNOWN_AGE, Printed
@@ -13,7 +13,7 @@ from ingest.files.texts.described import is_of_kubelet
 from ingest.files.texts.event_rows import OF_NODE, REASONS_OF_NODE, event_object
 from ingest.files.texts.fragments import Command, Fragment
 from ingest.files.texts.sections import pressures
-from ingest.files.texts.templates import part_of, put, rows_of
+from ingest.files.texts.templates import aligned, is_prompt, is_state, part_of, put, rows_of
 from ingest.messages.reasons import is_by_kubelet, spelled
 from ingest.model.objects.base import UNKNOWN_NAME
 
@@ -21,6 +21,8 @@ MOST_COLUMNS: Final = 64
 """More than `kubectl get -o wide` prints, with labels as columns."""
 _UNKNOWN_QOS: Final = "Unknown"
 _NONE: Final = frozenset({"", "<none>", "<unknown>", "<nil>"})
+_EMPTY: Final[Mapping[str, Callable[[], Any]]] = {"spec.taints": list, "spec.unschedulable": lambda: "false"}
+"""Fields of which nothing printed tells something."""
 _SEPARATED: Final = re.compile(r"\S+(?: \S+)*")
 _HEADS: Final[Mapping[str, Mapping[str, str]]] = {
     "events": {
@@ -94,6 +96,13 @@ _NO_REASONS: Final = _OF_EVENTS | {"Failed", "Running", "Pending", "Succeeded"}
 _OF_OBJECT: Final = re.compile(r"(?!\d+[ydhms]?$)[a-z0-9][a-z0-9.-]{0,252}")
 _OF_CONTROLLER: Final = re.compile(r".*-(?:[bcdfghjklmnpqrstvwxz2456789]{5}|\d{1,4})")
 """Matches a name that a controller made."""
+_HASHED: Final = re.compile(r".*-(?!\d+$)[bcdfghjklmnpqrstvwxz2456789]{5}")
+"""Matches one that no node has by its number."""
+_IS_ADDRESS: Final = re.compile(r"[\d.]+")
+_ONLY_TAINTS: Final = re.compile(r"\[map\[[^\[\]]{1,1000}\](?: map\[[^\[\]]{1,1000}\]){0,63}\]")
+_OF_POD: Final = re.compile(r"\b(?:operator|tolerationSeconds):")
+"""Matches a field of a toleration."""
+_IS_HEAD: Final = re.compile(r"[A-Z][A-Z0-9_./() -]{0,60}")
 _WHOLE: Final = 3
 """Namespace, name and node."""
 _OF_CONTAINERS: Final = ("containerStatuses", "initContainerStatuses")
@@ -110,13 +119,14 @@ _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z")
 
 def columns_of(line: str, command: Command) -> tuple[str, list[tuple[str, int]], list[str]]:
     """Return resource, heads with offsets and paths of columns if a line is a table's head; else all are empty."""
-    if not (command.columns or "NAME" in line.upper() or "NODE" in line.upper()):
+    of_others = bool(command.columns) and not command.resource  # such as node pools
+    if of_others or not (command.columns or "NAME" in line.upper() or "NODE" in line.upper()):
         return "", [], []
     heads = [(each[0], each.start()) for each in _SEPARATED.finditer(line)]
     if len(heads) > MOST_COLUMNS:
         return "", [], []
     names = [_SHORT.get(each, each) for each in (re.sub(r"[ _.-]", "", name).upper() for name, _ in heads)]
-    if command.columns and command.resource:
+    if command.columns:
         is_it = [name for name, _ in heads] == [head for head, _ in command.columns]
         paths = [path for _, path in command.columns]
         return (command.resource, heads, paths) if is_it else ("", [], [])
@@ -149,23 +159,30 @@ def _rows(fragment: Fragment) -> Iterator[tuple[str, dict[str, Any]]]:
         yield from ((command.resource, each) for each in ([part] if part else rows_of(command.template, lines)))
         return
     kind, heads, paths = "", list[tuple[str, int]](), list[str]()
+    is_below = False  # other heads
     is_headless = not any(columns_of(line, command)[0] for line in lines)
-    for line in lines:
+    for line in ("" if is_prompt(each) else each for each in lines):
         if is_headless:
-            row = row_without_head(line, command)
+            is_below = bool(line.strip()) and (is_below or _is_head(line))
+            row = ("", {}) if is_below else row_without_head(line, command)
             command = command if line.strip() else command._replace(columns=())  # what the command printed ends there
             yield row
         elif not kind or not line.strip():
             kind, heads, paths = columns_of(line, command)
         elif cells := cells_of(line, heads):
-            yield kind, _fields(paths, [cells.get(head, "") for head, _ in heads])
+            values = [cells.get(head, "") for head, _ in heads]
+            if all(map(is_state, paths, values)):
+                yield kind, _fields(paths, values)
 
 
 def _fields(paths: Iterable[str], cells: Iterable[str]) -> dict[str, Any]:
     fields: dict[str, Any] = {}
-    for path, cell in zip(paths, cells, strict=True):
-        if path == "spec.taints" or (path and cell not in _NONE):
-            put(fields, path, [] if cell in _NONE else cell)
+    pairs = list(zip(paths, cells, strict=True))
+    for path, cell in aligned([each for each in pairs if each[0] and each[1] not in _NONE]):
+        put(fields, path, cell)
+    for path, cell in pairs:
+        if path in _EMPTY and cell in _NONE:
+            put(fields, path, _EMPTY[path]())
     return fields
 
 
@@ -174,34 +191,64 @@ def row_without_head(line: str, command: Command) -> tuple[str, dict[str, Any]]:
     most = len(command.columns) or MOST_COLUMNS
     cells = _BETWEEN.split(line.strip(), maxsplit=most - 1)
     if command.columns:
-        is_row = len(cells) == most > 1
-        return (command.resource, _fields([path for _, path in command.columns], cells)) if is_row else ("", {})
+        paths = [path for _, path in command.columns]
+        is_row = len(cells) == most > 1 and all(map(is_state, paths, cells))
+        return (command.resource, _fields(paths, cells)) if is_row else ("", {})
+    return _by_form(cells) or ("", {})
+
+
+def _is_head(line: str) -> bool:
+    cells = _BETWEEN.split(line.strip())
+    return len(cells) > 1 and all(map(_IS_HEAD.fullmatch, cells))
+
+
+def _by_form(cells: Sequence[str]) -> tuple[str, dict[str, Any]] | None:
+    """Return the resource and the fields of a row by the form of its cells; None where they could be others."""
+    names = [each for each in cells if _OF_OBJECT.fullmatch(each) and not _IS_ADDRESS.fullmatch(each)]
+    of_words = [each for each in cells if re.search(r"\s", each)]
+    if any(each.startswith("[map[") for each in cells):
+        taints = next((each for each in cells if _ONLY_TAINTS.fullmatch(each) and _are_taints(each)), "")
+        is_one = taints and len(names) == 1 and not set(of_words) - {taints}
+        return ("nodes", _fields(("metadata.name", "spec.taints"), (names[0], taints))) if is_one else None
     times = sorted(filter(_TIME.fullmatch, cells))
-    reason = next((each for each in cells if _REASON.fullmatch(each) and each not in _NO_REASONS), "")
-    names = [each for each in cells if _OF_OBJECT.fullmatch(each)]
-    place = next((number for number, each in enumerate(cells[:-2]) if each in _KINDS), None)
-    if place is not None and times and reason:
-        space = cells[0] if cells[0] in names else ""
-        about = {"kind": cells[place], "name": cells[place + 1], "namespace": space}
+    reasons = [each for each in cells if _REASON.fullmatch(each) and each not in _NO_REASONS]
+    kinds = [each for each in cells if each in _KINDS]
+    if len(of_words) != 1 or len(reasons) != 1 or len(kinds) > 1:
+        return None
+    (reason,), (message,), place = reasons, of_words, _placed(names)
+    if kinds == ["Node"]:
+        place = {"name": names[0]} if len(names) == 1 else {}
+    if not place:
+        return None
+    if kinds and 1 <= len(times) <= 2:  # noqa: PLR2004 - the first and the last
+        about = {"kind": kinds[0], "namespace": ""} | {each: name for each, name in place.items() if each != "node"}
         first, last = {"firstTimestamp": times[0]}, {"lastTimestamp": times[-1]}
-        return "events", {"involvedObject": about, "reason": reason, "message": cells[-1]} | first | last
-    if names and len(cells) > 1 and any(map(_TAINT.search, cells)):
-        return "nodes", _fields(("metadata.name", "spec.taints"), (names[0], next(filter(_TAINT.search, cells))))
-    named = _named(cells[: cells.index(reason)]) if reason and _OF_EVENTS.isdisjoint(cells) else {}
-    if named and is_of_kubelet(spelled(reason), cells[-1]):
-        return "pods", named | {"status": {"reason": reason, "message": cells[-1]}}
-    return "", {}
+        return "events", {"involvedObject": about, "reason": reason, "message": message} | first | last
+    if _OF_EVENTS.isdisjoint(cells) and is_of_kubelet(spelled(reason), message):
+        paths = {"namespace": "metadata.namespace", "name": "metadata.name", "node": "spec.nodeName"}
+        status = {"status": {"reason": reason, "message": message}}
+        return "pods", _fields([paths[each] for each in place], place.values()) | status
+    return None
 
 
-def _named(cells: Sequence[str]) -> dict[str, Any]:
-    """Return namespace, name and node of a pod by the cells before its reason; none where they may be others."""
-    names = [each for each in cells if _OF_OBJECT.fullmatch(each)]
-    made = [_OF_CONTROLLER.fullmatch(each) is not None for each in names]
-    if len(names) == 1 or made == [True, False]:
-        names = ["", *names]
-    if len(names) not in {2, _WHOLE} or (len(names) == len(made) == 2 and made != [False, True]):  # noqa: PLR2004
+def _are_taints(cell: str) -> bool:
+    taints = _TAINT.findall(cell)
+    return all({"effect", "key"} <= dict(_FIELD.findall(each)).keys() for each in taints) and not _OF_POD.search(cell)
+
+
+def _placed(names: Sequence[str]) -> dict[str, str]:
+    """Return the name of a pod, with its namespace and node where no other name could be these; else nothing.
+
+    Ordinals end the names of pods and of nodes: beside one, no name is certain. A name with a dot is no namespace.
+    """
+    made = [each for each in names if _OF_CONTROLLER.fullmatch(each)]
+    if len(made) != 1 or not _HASHED.fullmatch(made[0]):
         return {}
-    return _fields(("metadata.namespace", "metadata.name", "spec.nodeName")[: len(names)], names)
+    others = [each for each in names if each != made[0]]
+    dotted = [each for each in others if "." in each]
+    if len(names) == _WHOLE and dotted == others[1:] and names[1] == made[0]:
+        return {"namespace": names[0], "name": made[0], "node": names[2]}
+    return {"name": made[0]} | ({"node": dotted[0]} if dotted and dotted == others[:1] == others else {})
 
 
 def cells_of(line: str, heads: Sequence[tuple[str, int]]) -> dict[str, str]:
@@ -234,8 +281,11 @@ def _node(fields: dict[str, Any], _: Command, __: Printed) -> dict[str, Any] | N
         return None
     spec = _inner(fields, "spec")
     given = spec.get("taints", "")
-    taints = given if isinstance(given, list) else [dict(_FIELD.findall(each)) for each in _TAINT.findall(str(given))]
-    taints = [each for each in taints if isinstance(each, dict) and "key" in each and "effect" in each]
+    printed = (
+        given if isinstance(given, list) else [dict(_FIELD.findall(each)) for each in _TAINT.findall(str(given))]
+    )
+    taints = [each for each in printed if isinstance(each, dict) and "key" in each and "effect" in each]
+    are_whole = "taints" in spec and len(taints) == len(printed) and (isinstance(given, list) or bool(taints))
     keys = {each["key"] for each in taints}
     conditions = list(_conditions(status.get("conditions")))
     conditions += pressures(taints, [each for each in conditions if each["type"] != "Ready"])
@@ -247,8 +297,8 @@ def _node(fields: dict[str, Any], _: Command, __: Printed) -> dict[str, Any] | N
         "apiVersion": "v1",
         "kind": "Node",
         "metadata": {"name": name},
-        "spec": {"unschedulable": str(spec.get("unschedulable")).lower() == "true"}
-        | ({"taints": taints} if "taints" in spec else {}),
+        "spec": ({"unschedulable": spec["unschedulable"] in {"true", True}} if "unschedulable" in spec else {})
+        | ({"taints": taints} if are_whole else {}),
         "status": {
             "conditions": conditions,
             "nodeInfo": {"kubeletVersion": _text(fields, "status.nodeInfo.kubeletVersion")},

@@ -318,7 +318,7 @@ def node_of(sections: dict[str, Section], printed: Printed) -> Iterator[dict[str
 
 def pod_of(sections: dict[str, Section], printed: Printed) -> Iterator[dict[str, Any]]:
     name, namespace = sections["Name"].value, sections["Namespace"].value
-    uid, node = f"{namespace}/{name}", sections["Node"].value.partition("/")[0].replace("<none>", "")
+    uid, node = f"{namespace}/{name}", sections.get("Node", NOTHING).value.partition("/")[0].replace("<none>", "")
     phase = sections.get("Status", NOTHING).value
     kind, _, owner = sections.get("Controlled By", NOTHING).value.partition("/")
     of_init, of_app = (list(containers(sections.get(each))) for each in ("Init Containers", "Containers"))

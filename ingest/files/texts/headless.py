@@ -67,8 +67,8 @@ def without_head(fragment: Fragment, printed: Printed) -> list[dict[str, Any]]:
         return []
     if resource == "nodes":
         return list(node_of(ordered([f"Name:  {name}", "Roles:  ", *lines]), printed))
-    namespace, own = namespace or UNKNOWN_NAME, [] if "Node" in named else ["Node:  "]
-    sections = ordered([f"Name:  {name}", f"Namespace:  {namespace}", *own, *lines])
+    namespace = namespace or UNKNOWN_NAME
+    sections = ordered([f"Name:  {name}", f"Namespace:  {namespace}", *lines])
     if {"Status", "Containers"} & set(named):
         return list(pod_of(sections, printed))
     about = {"kind": "Pod", "namespace": namespace, "name": name, "uid": f"{namespace}/{name}"}
@@ -151,8 +151,7 @@ def _of_status(lines: list[str], printed: Printed) -> list[dict[str, Any]]:
         lines, named = [*lines[:place], "Status:  Failed", *lines[place:]], [*named, "Status"]
     names = [each.split()[1] for each in lines if _SPACED_NAME.fullmatch(each)]
     name, namespace = (names[0], "") if len(names) == 1 else (UNKNOWN_NAME, UNKNOWN_NAME)
-    own = [] if "Node" in named else ["Node:  "]
-    sections = ordered([f"Name:  {name}", f"Namespace:  {namespace}", *own, *lines])
+    sections = ordered([f"Name:  {name}", f"Namespace:  {namespace}", *lines])
     if not {"Status", "Reason", "Message"} <= sections.keys():
         return []
     section = sections["Message"]

@@ -29,10 +29,13 @@ _CHECKPOINT: Final = re.compile(r'\{\s*"policyName": ?"(?:none|static|None|Stati
 _COMMENT: Final = re.compile(r'^([ \t]*["{}\]][^\n#]{0,500})#[^\n"]*$', re.MULTILINE)
 """A person's note behind a line of JSON."""
 _ON_NODE: Final = re.compile(
-    r"\bnode/([a-z0-9][a-z0-9.-]{0,252})|\bssh (?:\S{1,64}@)?([a-z0-9][a-z0-9.-]{0,252}) "
+    r"\bnode/([a-z0-9][a-z0-9.-]{0,252})|\bssh (?:\S{1,64}@)?([a-z0-9][a-z0-9.-]{0,252})(?=[ \n]|\Z)"
+    r"|\b(?:docker|podman|nerdctl) exec (?:-(?:it?|ti?|-interactive|-tty) ){0,4}([a-z0-9][a-z0-9.-]{0,252})(?=[ \n])"
     r"|[\w.-]{1,32}@([a-z0-9][a-z0-9.-]{0,252})(?=[:\s~\]#$])"
+    r"|\b(?:(?:kubectl|oc|k|docker|podman|nerdctl|crictl) (?:[^\n|;&]{1,200} )?(?:exec|debug|run)|talosctl"
+    r"|ssh|multipass exec|lxc exec|nsenter|chroot|gcloud|aws|az)\b()"
 )
-"""A node in a command or in a prompt."""
+"""A node in a command or in a prompt; it is empty below a command that goes elsewhere."""
 _NEAR: Final = 400
 """Characters before a checkpoint in which its command is."""
 _LONGEST: Final = 1 << 18
@@ -93,7 +96,7 @@ def _checkpoints(text: str) -> tuple[list[bytes], list[str], str]:
         value, length = whole
         named = _ON_NODE.findall(text[max(start - _NEAR, end) : start])
         objects.append(json.dumps(value).encode())
-        nodes.append("".join(named[-1]) if named else UNKNOWN_NAME)
+        nodes.append(("".join(named[-1]) if named else "") or UNKNOWN_NAME)
         pieces += text[end:start], "\n" * text.count("\n", start, start + length)
         end = start + length
     return objects, nodes, "".join((*pieces, text[end:]))

@@ -156,5 +156,19 @@ def _printed_after(found: Iterable[Mapping[str, Any]], at: datetime) -> datetime
 
 
 def _without_tabs(text: str) -> str:
-    """Text with two spaces in place of the tabs with which kubectl before 1.9 separates columns."""
-    return _SPACES.sub(lambda found: "  " if "\t" in found[0] else found[0], text) if "\t" in text else text
+    """Text with two spaces in place of the tabs with which kubectl before 1.9 separates columns.
+
+    Those below a template stay: between two of them may be an empty value.
+    """
+    if "\t" not in text:
+        return text
+    lines = text.splitlines()
+    kept = set[int]()
+    for each in fragments(lines):
+        if each.command.template:
+            kept.update(range(each.start, each.start + len(each.lines)))
+    return "\n".join(line if number in kept else _spaced(line) for number, line in enumerate(lines))
+
+
+def _spaced(line: str) -> str:
+    return _SPACES.sub(lambda found: "  " if "\t" in found[0] else found[0], line)

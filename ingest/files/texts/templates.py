@@ -6,7 +6,9 @@ A value ends where the text behind its path begins, so each letter is looked at 
 import json
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import lru_cache
+from itertools import takewhile
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -31,6 +33,9 @@ _LARGEST: Final = 1 << 18
 _OF_WORDS: Final = ("message", "taints")
 """Ends of paths whose values have spaces."""
 _JSON: Final = msgspec.json.Decoder()
+_STATES: Final = frozenset({"True", "False", "Unknown"})
+_PROMPT: Final = re.compile(r"\s*(?:\[[^\]\n]{1,80}\]|[\w.@:~/-]{0,80} ?)[$#%>\u276f\u279c](?:\s.*)?")
+"""Matches a line of a terminal where another command was typed."""
 
 
 class Part(NamedTuple):
@@ -62,15 +67,38 @@ def parts_of(expression: str) -> list[Part]:
 def part_of(expression: str, lines: Sequence[str]) -> dict[str, Any] | None:
     """Return the fields of the object of which one path was printed, as JSON or as text; None of several paths."""
     parts = [each for each in parts_of(expression) if each.path or each.text.strip()]
-    text = "\n".join(lines).strip()
+    text = "\n".join(_printed(lines)).strip()
     if len(parts) != 1 or parts[0].parts or not parts[0].path or not text:
         return None
     fields: dict[str, Any] = {}
-    try:
-        put(fields, parts[0].path, json.JSONDecoder().raw_decode(text[:_LARGEST])[0])
-    except (RecursionError, ValueError):
-        put(fields, parts[0].path, text.partition("\n")[0])
+    with suppress(RecursionError, ValueError):
+        if text.startswith(("{", "[", '"')):
+            put(fields, parts[0].path, json.JSONDecoder().raw_decode(text[:_LARGEST])[0])
+            return fields
+    if is_state(parts[0].path, value := text.partition("\n")[0]):
+        put(fields, parts[0].path, value)
     return fields
+
+
+def _printed(lines: Sequence[str]) -> Iterator[str]:
+    """Yield the lines before the next prompt."""
+    return takewhile(lambda line: not is_prompt(line), lines)
+
+
+def is_prompt(line: str) -> bool:
+    """Tell whether another command was typed on a line."""
+    return _PROMPT.fullmatch(line) is not None
+
+
+def is_state(path: str, value: str) -> bool:
+    """Tell whether a value can be at a path, if it is that of a boolean, of taints or of a condition's status."""
+    if not value or value.startswith(("<n", "{", "[")):
+        return True
+    if path.endswith("taints"):
+        return False  # it is a list
+    if path.endswith("unschedulable"):
+        return value in {"true", "false"}
+    return not path.endswith("status") or _STATES.issuperset(_WORD.findall(value))
 
 
 def rows_of(expression: str, lines: Sequence[str]) -> Iterator[dict[str, Any]]:
@@ -83,15 +111,17 @@ def rows_of(expression: str, lines: Sequence[str]) -> Iterator[dict[str, Any]]:
         parts = list(parts[0].parts)
     if len([each for each in parts if each.path]) <= 1 or any(each.path.startswith("items[") for each in parts):
         return  # any text would be a value, or a list of all values
-    text, at = "\n".join(map(str.rstrip, lines)), 0
+    text, at = "\n".join(map(str.rstrip, _printed(lines))), 0
     rows = list[dict[str, Any]]()
     while at < len(text):
         found = _scanned(parts, text, at)
         if found is not None and found[1] > at:
-            pairs, at = found
-            rows.append({})
-            for path, value in pairs:
-                put(rows[-1], path, value)
+            pairs, at, is_certain = found
+            kept = [each for each in pairs if each[1]]
+            if is_certain or (len(kept) == 1 and kept[0] == pairs[0]):
+                rows.append({})
+                for path, value in aligned(kept):
+                    put(rows[-1], path, value)
         else:
             at = text.find("\n", at) + 1 or len(text)
         if found is None or at >= len(text):
@@ -99,9 +129,13 @@ def rows_of(expression: str, lines: Sequence[str]) -> Iterator[dict[str, Any]]:
             rows.clear()
 
 
-def _scanned(parts: Sequence[Part], text: str, at: int) -> tuple[list[tuple[str, str]], int] | None:
-    """Return paths with their values, and where they end; None if the text has another form."""
-    pairs = list[tuple[str, str]]()
+def _scanned(parts: Sequence[Part], text: str, at: int) -> tuple[list[tuple[str, str]], int, bool] | None:
+    """Return paths with their values, and where they end; None if the text has another form.
+
+    Also tell whether it is certain which values are empty: where a run of blanks separates, any between may be.
+    """
+    pairs, is_certain = list[tuple[str, str]](), True
+    before = Part("")
     for part, behind in zip(parts, (*parts[1:], Part("", "\n")), strict=True):
         if part.parts:
             base = part.path.removesuffix("[*]")
@@ -109,36 +143,50 @@ def _scanned(parts: Sequence[Part], text: str, at: int) -> tuple[list[tuple[str,
                 if (inner := _scanned(part.parts, text, at)) is None or inner[1] == at:
                     break
                 pairs += [(f"{base}[{number}].{path}", value) for path, value in inner[0]]
-                at = inner[1]
+                at, is_certain = inner[1], is_certain and inner[2]
+            before = part
             continue
         line = text.find("\n", at, at + _LONGEST)
         end = line + 1 if line >= 0 else at + _LONGEST
-        near = _form(part.text, "").match(text, at, end) if part.text else None
+        has_tabs = "\t" in text[max(text.rfind("\n", 0, at) + 1, at - _LONGEST) : end]
+        near = _form(part.text, "", has_tabs).match(text, at, end) if part.text else None
         if part.path and behind.text:
-            near = _form(behind.text, part.path).search(text, at, end)
+            near = _form(behind.text, part.path, has_tabs).search(text, at, end)
         if near is None or not (part.text or _may_be(part.path, text[at : near.start()].strip())):
             return None
-        if part.path and (value := text[at : near.start()].strip().replace("<no value>", "")):
-            pairs.append((part.path, value))
+        if part.path:
+            printed = text[at : near.start()].strip()
+            pairs.append((part.path, printed.replace("<no value>", "")))
+            is_blank = any(_is_blank(each.text) and not (has_tabs and "\t" in each.text) for each in (before, behind))
+            is_certain &= bool(printed) or not is_blank
+        before = part
         at = near.end() if part.text else near.start()
-    return pairs, at
+    return pairs, at, is_certain
+
+
+def _is_blank(text: str) -> bool:
+    return text != text.strip() and "\n" not in text
 
 
 def _may_be(path: str, value: str) -> bool:
     if value == "<no value>":  # of a Go template
         return True
+    if "\t" in value or not is_state(path, value):
+        return False
     if path.endswith(("ame", "type")):
         return re.fullmatch(r"[\w./-]*", value) is not None
     return not re.search(r"\s", value) or path.endswith(_OF_WORDS) or "*" in path or value[0] in "[{"
 
 
 @lru_cache(256)
-def _form(literal: str, path: str) -> re.Pattern[str]:
-    """Return a pattern of text between two paths: a page may have made another blank of a tab.
+def _form(literal: str, path: str, has_tabs: bool) -> re.Pattern[str]:
+    """Return a pattern of text between two paths: a page may have made another blank of all tabs.
 
     Behind the last value of a line there is no blank.
     """
     blank = r"(?<![ \t])(?:\t| {2,})" if path.endswith(_OF_WORDS) and "\t" in literal else r"(?<![ \t])[ \t]+"
+    if has_tabs and (tabs := literal.count("\t")):
+        blank = rf" *\t{{{tabs}}} *"
     if literal.isspace() and "\n" not in literal:
         return re.compile(rf"{blank}|(?=\n)|\Z")
     pieces = re.split(r"(\s+)", literal)
@@ -149,6 +197,16 @@ def _piece(text: str, blank: str) -> str:
     if "\n" in text:
         return r"(?:\n|\Z)"
     return blank if text.isspace() else re.escape(text)
+
+
+def aligned(pairs: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """Yield paths with their values without those of a list's items if one has more than another: any may lack it."""
+    counts: dict[str, set[int]] = {}
+    for path, value in pairs:
+        if "[*]." in path and not path.endswith("message"):
+            counts.setdefault(path.partition("[*].")[0], set()).add(len(_WORD.findall(value)))
+    uneven = {base for base, found in counts.items() if len(found) > 1}
+    yield from (each for each in pairs if "[*]." not in each[0] or each[0].partition("[*].")[0] not in uneven)
 
 
 def put(fields: dict[str, Any], path: str, value: Any) -> None:
@@ -178,6 +236,12 @@ def _chosen(
     items: list[dict[str, Any]], selected: re.Match[str], rest: str, value: Any
 ) -> Iterator[tuple[dict[str, Any], Any]]:
     """Yield the items of a list that are selected, which are made if there are none, with the value of each."""
+    if selected["key"] == "status":  # several types have one status
+        words = _WORD.findall(value) if rest == "type" and isinstance(value, str) else ()
+        made = [{"status": selected["value"]} for _ in words[:_MOST]]
+        items += made
+        yield from zip(made, words, strict=False)
+        return
     if key := selected["key"]:
         if not any(each.get(key) == selected["value"] for each in items):
             items.append({key: selected["value"]})

@@ -100,3 +100,45 @@ def test_an_event_that_is_described_in_words_is_one() -> None:
 def test_cut_and_shuffled_words_never_raise(lines: list[str], end: int) -> None:
     event = event_of(lines[:end])
     assert event is None or event["involvedObject"]["name"]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        "mysql   node-1   Evicted   {}",
+        "worker-1   shop   web-7c9d8f6b54-x2k9p   Evicted   {}",
+        "web-7c9d8f6b54-x2k9p   10.1.2.3   worker-2   Evicted   {}",
+        "2024-05-06T09:58:04Z   Evicted   {}   Pod   web-0   worker-1",
+        "2024-05-06T09:58:04Z   Warning   Evicted   Pod   shop   web-0   {}",
+        "NAME   TOLERATIONS\nweb-7c9d8f6b54-x2k9p   [map[effect:NoExecute key:a]]",
+        "web-7c9d8f6b54-x2k9p   [map[effect:NoExecute key:a operator:Exists]]",
+        "web   map[app:web tier:front]",
+    ],
+)
+def test_cells_that_may_be_several_things_are_not_read_without_a_head(row: str) -> None:
+    assert objects("", row.format("The node was low on resource: memory. ")) == []
+
+
+def test_a_name_without_any_that_competes_is_that_of_the_pod() -> None:
+    (pod,) = objects("", "web-7c9d8f6b54-x2k9p   Evicted   The node was low on resource: memory. ")
+    assert (pod["metadata"]["name"], pod["spec"]["nodeName"]) == ("web-7c9d8f6b54-x2k9p", "")
+
+
+@pytest.mark.parametrize("cell", ["dedicated", "<none>"])
+def test_keys_of_taints_do_not_tell_all_taints(cell: str) -> None:
+    args = "get nodes -o custom-columns=NAME:.metadata.name,TAINTS:.spec.taints[*].key"
+    (node,) = objects(args, f"NAME   TAINTS\nn1     {cell}\n")
+    assert node["spec"] == {}
+
+
+def test_a_reason_of_one_of_two_containers_is_of_neither_for_certain() -> None:
+    of = ".status.containerStatuses[*]"
+    args = f"get pods -o custom-columns=NAME:.metadata.name,C:{of}.name,LAST:{of}.lastState.terminated.reason"
+    assert objects(args, "NAME   C     LAST\nweb-0  a,b   OOMKilled\n") == []
+
+
+def test_rows_end_at_a_prompt_and_those_of_node_pools_are_no_nodes() -> None:
+    columns = "-o custom-columns=NAME:.metadata.name,TAINTS:.spec.taints"
+    table = "NAME   TAINTS\nn1     <none>\n$ df -h\ntmpfs  1.6G\n"
+    assert [each["metadata"]["name"] for each in objects(f"get nodes {columns}", table)] == ["n1"]
+    assert objects(f"get nodepools {columns}", table) == []

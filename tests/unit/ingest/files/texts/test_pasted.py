@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from ingest.files.sources import read_sources
 from ingest.files.texts.ages import Printed, when
+from ingest.files.texts.mixed import split_mixed
 from ingest.files.texts.pasted import pasted_parts
 from ingest.files.texts.tables import LACKING
 from ingest.model.objects.base import UNKNOWN_NAME
@@ -304,3 +305,27 @@ def test_equal_ends_in_one_table_are_of_as_many_pods_and_the_same_in_another_fil
 @pytest.mark.parametrize("head", ["ObjectKind,KubeEventType,The Reason", "The ObjectKind,KubeEventType,Reason"])
 def test_a_table_with_commas_that_lacks_a_column_of_kube_events_has_no_events(head: str) -> None:
     assert objects(f"{head},Name,LastSeen\nPod,Warning,Evicted,web-0,2026-07-31T14:40:00Z\n") == []
+
+
+def test_a_status_below_a_field_that_comes_before_the_node_is_read_without_one() -> None:
+    (pod,) = objects("Priority:  0\nReason:    Evicted\nMessage:   The node was low on resource: memory. \n")
+    assert (pod["status"]["reason"], pod["spec"]["nodeName"]) == ("Evicted", "")
+
+
+CHECKPOINT = '{"policyName":"static","defaultCpuSet":"0-2","entries":{},"checksum":2299645682}'
+
+
+@pytest.mark.parametrize(
+    ("typed", "node"),
+    [
+        ("docker exec -it kind-worker cat /x", "kind-worker"),
+        ("docker exec -u root kind-worker cat /x", UNKNOWN_NAME),
+        ("ssh worker-1\n$ sudo cat /x", "worker-1"),
+        ("minikube ssh\n$ cat /x", UNKNOWN_NAME),
+        ("kubectl exec -n a agent-x -- cat /x", UNKNOWN_NAME),
+        ("kubectl debug node/worker-3 -it --image=busybox -- cat /x", "worker-3"),
+        ("cat /x", "laptop"),
+    ],
+)
+def test_a_checkpoint_is_of_the_machine_that_its_command_went_to(typed: str, node: str) -> None:
+    assert split_mixed(f"me@laptop:~$ {typed}\n{CHECKPOINT}\n".encode()).nodes == [node]

@@ -64,3 +64,36 @@ def test_no_expression_and_no_text_raises(expression: str, text: str) -> None:
     for each in (*rows(expression, text), *rows(f"{CONDITIONS}{expression}", text)):
         assert isinstance(each, dict)
     part_of(expression, [text])
+
+
+STATES = (
+    '{range .items[*]}{.metadata.name}{"\\t"}{.spec.unschedulable}{"\\t"}'
+    '{.status.conditions[?(@.type=="Ready")].status}{"\\n"}{end}'
+)
+
+
+def test_an_empty_value_between_tabs_is_empty_and_between_other_blanks_costs_the_row() -> None:
+    ready = {"conditions": [{"type": "Ready", "status": "True"}]}
+    cordoned = {"metadata": {"name": "b"}, "spec": {"unschedulable": "true"}, "status": ready}
+    assert rows(STATES, "a\t\tTrue\nb\ttrue\tTrue\n") == [{"metadata": {"name": "a"}, "status": ready}, cordoned]
+    assert rows(STATES, "a   True\nb  true  True\nc  true\n") == [cordoned]
+
+
+def test_text_that_no_value_can_be_is_no_row() -> None:
+    taints = '{range .items[*]}{.metadata.name}{"\\t"}{.spec.taints}{"\\n"}{end}'
+    text = "a\t[map[effect:NoSchedule key:b]]\n$ df -h\ntmpfs  1.6G  /run\n"
+    assert [each["metadata"]["name"] for each in rows(taints, text)] == ["a"]
+    assert [each["metadata"]["name"] for each in rows(taints, text.replace("$ df -h\n", ""))] == ["a"]
+    assert rows(STATES, "a  no  True\n") == []
+
+
+def test_an_amount_is_not_cut_to_a_number() -> None:
+    assert part_of("{.status.allocatable.memory}", ["7840900Ki"]) == {
+        "status": {"allocatable": {"memory": "7840900Ki"}}
+    }
+
+
+def test_the_types_of_one_status_are_an_item_each() -> None:
+    fields: dict[str, Any] = {}
+    put(fields, 'status.conditions[?(@.status=="True")].type', "DiskPressure,Ready")
+    assert [each["type"] for each in fields["status"]["conditions"]] == ["DiskPressure", "Ready"]
