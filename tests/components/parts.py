@@ -67,7 +67,7 @@ class _Forked:
 
 @atexit.register
 def _end_all() -> None:
-    """Kill what a failed test has left, also what is paused: multiprocessing, which ends after this, would await it."""
+    """Kill what a failed test has left, also what is paused: multiprocessing, which ends later, would await it."""
     for each in active_children():
         each.kill()
 
