@@ -22,7 +22,7 @@ MOST_COLUMNS: Final = 64
 _UNKNOWN_QOS: Final = "Unknown"
 _NONE: Final = frozenset({"", "<none>", "<unknown>", "<nil>"})
 _EMPTY: Final[Mapping[str, Callable[[], Any]]] = {"spec.taints": list, "spec.unschedulable": lambda: "false"}
-"""Fields of which nothing printed tells something."""
+"""Values of fields that print nothing when they are empty."""
 _SEPARATED: Final = re.compile(r"\S+(?: \S+)*")
 _HEADS: Final[Mapping[str, Mapping[str, str]]] = {
     "events": {
@@ -239,7 +239,7 @@ def _are_taints(cell: str) -> bool:
 def _placed(names: Sequence[str]) -> dict[str, str]:
     """Return the name of a pod, with its namespace and node where no other name could be these; else nothing.
 
-    Ordinals end the names of pods and of nodes: beside one, no name is certain. A name with a dot is no namespace.
+    Ordinals end the names of pods and of nodes: beside one, no name is certain. A namespace has no dot.
     """
     made = [each for each in names if _OF_CONTROLLER.fullmatch(each)]
     if len(made) != 1 or not _HASHED.fullmatch(made[0]):

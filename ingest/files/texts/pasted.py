@@ -158,7 +158,7 @@ def _printed_after(found: Iterable[Mapping[str, Any]], at: datetime) -> datetime
 def _without_tabs(text: str) -> str:
     """Text with two spaces in place of the tabs with which kubectl before 1.9 separates columns.
 
-    Those below a template stay: between two of them may be an empty value.
+    Tabs below a template stay: an empty value may lie between two of them.
     """
     if "\t" not in text:
         return text
