@@ -46,7 +46,7 @@ WALKS: Final = {
                 "Which running pods were evicted, for which resource, and whether a pod explains it",
                 "name=evicted_pods",
             ),
-            ("All 22 columns", "wide=1"),
+            ("All 25 columns", "wide=1"),
         ),
         # that pod held 4.75 GiB, and 61 % of all that the node's pods used
         ("hog-775668d95b-wcnzb", "memory.available", "14.4 GiB", "4.75 GiB", "61 %"),
