@@ -354,7 +354,7 @@ def _without_flags(text: str) -> str:
 def _without_piped(text: str) -> str:
     """The text without what a line pipes into a reader from its first `echo` or `printf`, or from that of the quotes.
 
-    A line may go on behind a backslash. What was searched in vain is not searched again.
+    A line may go on behind a backslash. No text is searched twice in vain.
     """
     pieces, at, searched = list[str](), 0, 0
     for reader in _READER.finditer(text):
@@ -372,7 +372,7 @@ def _without_piped(text: str) -> str:
 
 
 def _line_start(text: str, least: int, end: int) -> int:
-    """Where the line that goes on to the end begins, not before `least`."""
+    """Return where the line that ends at `end` begins, at `least` or later."""
     start = end
     while (start := text.rfind("\n", least, start)) >= 0:
         if not text[max(start - 2, 0) : start].rstrip("\r").endswith("\\"):

@@ -84,7 +84,7 @@ def read_scheduled(database: Database, clusters: Sequence[str]) -> Mapping[str, 
 
 
 def with_volumes(candidates: Sequence[Candidate], storage: Storage) -> Iterator[Candidate]:
-    """Return the storage with each node's attached volumes; its pods are those read with it."""
+    """Yield the candidates with the volumes that each node has attached; its pods were read with it."""
     attached = defaultdict(list)
     for each in storage.attachments:
         attached[each.node].append(each)

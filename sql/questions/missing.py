@@ -12,7 +12,7 @@ from streams.rules.numa.sources import CHECKPOINT, GAUGE, KOORDINATOR, METRICS, 
 
 INPUTS: Final[Mapping[str, str]] = {
     "samples": "statistics of kubelets (/stats/summary)",
-    "psi": "figures of pressure stall (PSI, Kubernetes 1.34 and later)",
+    "psi": "pressure stall information (PSI, Kubernetes 1.34 and later)",
     "configz": "settings of kubelets (/configz)",
     "nodes": "Node objects",
     "numa": "sources that report NUMA nodes (kubelet metrics, or leadsman agent)",

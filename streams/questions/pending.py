@@ -151,7 +151,7 @@ class _Judge:
         self._restored: dict[str, Constraints] = {}
 
     def kind(self, pod: Waiting) -> Hashable:
-        """Judge pods that every rule treats alike."""
+        """Return a key that pods share which every rule treats alike."""
         constraints = self._constraints(pod)
         itself = Neighbour(pod.namespace, pod.labels, constraints)
         owns = bool(constraints.claimed or constraints.devices)
@@ -327,7 +327,7 @@ class PodsThere:
         return found
 
     def kind(self, pod: Neighbour) -> Hashable:
-        """Judge pods that other pods affect in the same way."""
+        """Return a key that pods share which other pods affect in the same way."""
         labels = pod.namespace, frozenset(pod.labels.items())
         if is_choosy(pod.constraints):
             return labels

@@ -5,24 +5,30 @@ identify it, for example NAME, NODE and REASON for pods.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from ingest.files.texts.ages import UNKNOWN_AGE, Printed
 from ingest.files.texts.described import is_of_kubelet
 from ingest.files.texts.event_rows import OF_NODE, REASONS_OF_NODE, event_object
-from ingest.files.texts.fragments import Command, Fragment
+from ingest.files.texts.fragments import Command, Fragment, is_prompt
+from ingest.files.texts.headless_rows import (
+    BETWEEN_CELLS,
+    MOST_COLUMNS,
+    NONE,
+    TAINT,
+    TAINT_FIELD,
+    TIME,
+    fields_of,
+    is_head,
+    row_without_head,
+)
 from ingest.files.texts.sections import pressures
-from ingest.files.texts.templates import aligned, is_prompt, is_state, part_of, put, rows_of
+from ingest.files.texts.templates import is_state, part_of, put, rows_of
 from ingest.messages.reasons import is_by_kubelet, spelled
 from ingest.model.objects.base import UNKNOWN_NAME
 
-MOST_COLUMNS: Final = 64
-"""More than `kubectl get -o wide` prints, with labels as columns."""
 _UNKNOWN_QOS: Final = "Unknown"
-_NONE: Final = frozenset({"", "<none>", "<unknown>", "<nil>"})
-_EMPTY: Final[Mapping[str, Callable[[], Any]]] = {"spec.taints": list, "spec.unschedulable": lambda: "false"}
-"""Values of fields that print nothing when they are empty."""
 _SEPARATED: Final = re.compile(r"\S+(?: \S+)*")
 _HEADS: Final[Mapping[str, Mapping[str, str]]] = {
     "events": {
@@ -84,27 +90,6 @@ _OLD_EVENT_HEADS: Final = frozenset({"COUNT", "KIND", "SOURCE"})
 _NOT_READY: Final = "node.kubernetes.io/not-ready"
 _UNREACHABLE: Final = "node.kubernetes.io/unreachable"
 """Taints that come after a Node stopped being Ready and go after it recovered. Without them, Ready is unknown."""
-_TAINT: Final = re.compile(r"map\[([^\[\]]{1,1000})\]")
-"""Go's form of a taint."""
-_FIELD: Final = re.compile(r"(effect|key|timeAdded|value):(\S{0,316})")
-_BETWEEN: Final = re.compile(r"\s{2,}")
-_REASON: Final = re.compile(r"[A-Z][a-z]+(?:[A-Z][A-Za-z]*)*|OutOf\w{1,60}")
-_KINDS: Final = frozenset({"Pod", "Node"})
-_OF_EVENTS: Final = _KINDS | {"Normal", "Warning"}
-_NO_REASONS: Final = _OF_EVENTS | {"Failed", "Running", "Pending", "Succeeded"}
-"""Kinds, types and phases, which have the form of a reason."""
-_OF_OBJECT: Final = re.compile(r"(?!\d+[ydhms]?$)[a-z0-9][a-z0-9.-]{0,252}")
-_OF_CONTROLLER: Final = re.compile(r".*-(?:[bcdfghjklmnpqrstvwxz2456789]{5}|\d{1,4})")
-"""Matches a name that a controller made."""
-_HASHED: Final = re.compile(r".*-(?!\d+$)[bcdfghjklmnpqrstvwxz2456789]{5}")
-"""Matches one that no node has by its number."""
-_IS_ADDRESS: Final = re.compile(r"[\d.]+")
-_ONLY_TAINTS: Final = re.compile(r"\[map\[[^\[\]]{1,1000}\](?: map\[[^\[\]]{1,1000}\]){0,63}\]")
-_OF_POD: Final = re.compile(r"\b(?:operator|tolerationSeconds):")
-"""Matches a field of a toleration."""
-_IS_HEAD: Final = re.compile(r"[A-Z][A-Z0-9_./() -]{0,60}")
-_WHOLE: Final = 3
-"""Namespace, name and node."""
 _OF_CONTAINERS: Final = ("containerStatuses", "initContainerStatuses")
 _DIGITS: Final = 9
 _OF_CONDITION: Final = re.compile(
@@ -114,7 +99,6 @@ _OF_CONDITION: Final = re.compile(
 _AMOUNT: Final = re.compile(r"([\w./-]{1,317}):([\w.]{1,30})")
 """Match Go's form of conditions and amounts."""
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9.:-]{0,252}")
-_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z")
 
 
 def columns_of(line: str, command: Command) -> tuple[str, list[tuple[str, int]], list[str]]:
@@ -163,7 +147,7 @@ def _rows(fragment: Fragment) -> Iterator[tuple[str, dict[str, Any]]]:
     is_headless = not any(columns_of(line, command)[0] for line in lines)
     for line in ("" if is_prompt(each) else each for each in lines):
         if is_headless:
-            is_below = bool(line.strip()) and (is_below or _is_head(line))
+            is_below = bool(line.strip()) and (is_below or is_head(line))
             row = ("", {}) if is_below else row_without_head(line, command)
             command = command if line.strip() else command._replace(columns=())  # what the command printed ends there
             yield row
@@ -172,83 +156,7 @@ def _rows(fragment: Fragment) -> Iterator[tuple[str, dict[str, Any]]]:
         elif cells := cells_of(line, heads):
             values = [cells.get(head, "") for head, _ in heads]
             if all(map(is_state, paths, values)):
-                yield kind, _fields(paths, values)
-
-
-def _fields(paths: Iterable[str], cells: Iterable[str]) -> dict[str, Any]:
-    fields: dict[str, Any] = {}
-    pairs = list(zip(paths, cells, strict=True))
-    for path, cell in aligned([each for each in pairs if each[0] and each[1] not in _NONE]):
-        put(fields, path, cell)
-    for path, cell in pairs:
-        if path in _EMPTY and cell in _NONE:
-            put(fields, path, _EMPTY[path]())
-    return fields
-
-
-def row_without_head(line: str, command: Command) -> tuple[str, dict[str, Any]]:
-    """Return the resource and the fields of a row whose head is gone; no resource for other text."""
-    most = len(command.columns) or MOST_COLUMNS
-    cells = _BETWEEN.split(line.strip(), maxsplit=most - 1)
-    if command.columns:
-        paths = [path for _, path in command.columns]
-        is_row = len(cells) == most > 1 and all(map(is_state, paths, cells))
-        return (command.resource, _fields(paths, cells)) if is_row else ("", {})
-    return _by_form(cells) or ("", {})
-
-
-def _is_head(line: str) -> bool:
-    cells = _BETWEEN.split(line.strip())
-    return len(cells) > 1 and all(map(_IS_HEAD.fullmatch, cells))
-
-
-def _by_form(cells: Sequence[str]) -> tuple[str, dict[str, Any]] | None:
-    """Return the resource and the fields of a row by the form of its cells; None where they could be others."""
-    names = [each for each in cells if _OF_OBJECT.fullmatch(each) and not _IS_ADDRESS.fullmatch(each)]
-    of_words = [each for each in cells if re.search(r"\s", each)]
-    if any(each.startswith("[map[") for each in cells):
-        taints = next((each for each in cells if _ONLY_TAINTS.fullmatch(each) and _are_taints(each)), "")
-        is_one = taints and len(names) == 1 and not set(of_words) - {taints}
-        return ("nodes", _fields(("metadata.name", "spec.taints"), (names[0], taints))) if is_one else None
-    times = sorted(filter(_TIME.fullmatch, cells))
-    reasons = [each for each in cells if _REASON.fullmatch(each) and each not in _NO_REASONS]
-    kinds = [each for each in cells if each in _KINDS]
-    if len(of_words) != 1 or len(reasons) != 1 or len(kinds) > 1:
-        return None
-    (reason,), (message,), place = reasons, of_words, _placed(names)
-    if kinds == ["Node"]:
-        place = {"name": names[0]} if len(names) == 1 else {}
-    if not place:
-        return None
-    if kinds and 1 <= len(times) <= 2:  # noqa: PLR2004 - the first and the last
-        about = {"kind": kinds[0], "namespace": ""} | {each: name for each, name in place.items() if each != "node"}
-        first, last = {"firstTimestamp": times[0]}, {"lastTimestamp": times[-1]}
-        return "events", {"involvedObject": about, "reason": reason, "message": message} | first | last
-    if _OF_EVENTS.isdisjoint(cells) and is_of_kubelet(spelled(reason), message):
-        paths = {"namespace": "metadata.namespace", "name": "metadata.name", "node": "spec.nodeName"}
-        status = {"status": {"reason": reason, "message": message}}
-        return "pods", _fields([paths[each] for each in place], place.values()) | status
-    return None
-
-
-def _are_taints(cell: str) -> bool:
-    taints = _TAINT.findall(cell)
-    return all({"effect", "key"} <= dict(_FIELD.findall(each)).keys() for each in taints) and not _OF_POD.search(cell)
-
-
-def _placed(names: Sequence[str]) -> dict[str, str]:
-    """Return the name of a pod, with its namespace and node where no other name could be these; else nothing.
-
-    Ordinals end the names of pods and of nodes: beside one, no name is certain. A namespace has no dot.
-    """
-    made = [each for each in names if _OF_CONTROLLER.fullmatch(each)]
-    if len(made) != 1 or not _HASHED.fullmatch(made[0]):
-        return {}
-    others = [each for each in names if each != made[0]]
-    dotted = [each for each in others if "." in each]
-    if len(names) == _WHOLE and dotted == others[1:] and names[1] == made[0]:
-        return {"namespace": names[0], "name": made[0], "node": names[2]}
-    return {"name": made[0]} | ({"node": dotted[0]} if dotted and dotted == others[:1] == others else {})
+                yield kind, fields_of(paths, values)
 
 
 def cells_of(line: str, heads: Sequence[tuple[str, int]]) -> dict[str, str]:
@@ -260,12 +168,10 @@ def cells_of(line: str, heads: Sequence[tuple[str, int]]) -> dict[str, str]:
     if all(start == 0 or line[start - 1 : start] in {" ", ""} for _, start in heads):
         cells = [line[start:end].strip() for (_, start), end in zip(heads, ends, strict=True)]
     else:
-        cells = re.split(r"\s{2,}", line.strip(), maxsplit=len(heads) - 1)
+        cells = BETWEEN_CELLS.split(line.strip(), maxsplit=len(heads) - 1)
     if len(cells) != len(heads):
         return {}
-    return {
-        name: "" if cell in {"<none>", "<unknown>"} else cell for (name, _), cell in zip(heads, cells, strict=True)
-    }
+    return {name: "" if cell in NONE else cell for (name, _), cell in zip(heads, cells, strict=True)}
 
 
 def _text(fields: Mapping[str, Any], path: str) -> str:
@@ -282,7 +188,7 @@ def _node(fields: dict[str, Any], _: Command, __: Printed) -> dict[str, Any] | N
     spec = _inner(fields, "spec")
     given = spec.get("taints", "")
     printed = (
-        given if isinstance(given, list) else [dict(_FIELD.findall(each)) for each in _TAINT.findall(str(given))]
+        given if isinstance(given, list) else [dict(TAINT_FIELD.findall(each)) for each in TAINT.findall(str(given))]
     )
     taints = [each for each in printed if isinstance(each, dict) and "key" in each and "effect" in each]
     are_whole = "taints" in spec and len(taints) == len(printed) and (isinstance(given, list) or bool(taints))
@@ -319,7 +225,7 @@ def _conditions(given: Any) -> Iterator[dict[str, str]]:
     for each in given if isinstance(given, list) else ():
         if isinstance(each, dict) and each.get("type") and each.get("status") in {"True", "False", "Unknown"}:
             kept = {name: text for name, text in each.items() if isinstance(text, str)}
-            yield {name: text for name, text in kept.items() if "Time" not in name or _TIME.fullmatch(text)}
+            yield {name: text for name, text in kept.items() if "Time" not in name or TIME.fullmatch(text)}
 
 
 def _amounts(given: Any) -> dict[str, str]:
@@ -350,7 +256,7 @@ def _pod(fields: dict[str, Any], command: Command, _: Printed) -> dict[str, Any]
         | ended
         | conditions
         | {"qosClass": _UNKNOWN_QOS}
-        | ({"startTime": started} if _TIME.fullmatch(started) else {}),
+        | ({"startTime": started} if TIME.fullmatch(started) else {}),
     }
 
 
@@ -386,7 +292,7 @@ def _event(fields: dict[str, Any], command: Command, printed: Printed) -> dict[s
         {"age": UNKNOWN_AGE, "count": count if count.isdecimal() else None, "first": None},
         printed,
     )
-    times = {each: at for each in ("firstTimestamp", "lastTimestamp") if _TIME.fullmatch(at := _text(fields, each))}
+    times = {each: at for each in ("firstTimestamp", "lastTimestamp") if TIME.fullmatch(at := _text(fields, each))}
     if made is None or not (last := times.get("lastTimestamp") or _text(fields, "eventTime")):
         return made
     known = {name: value for name, value in made.items() if name not in {"earliest", "latest"}}

@@ -47,6 +47,8 @@ _TYPED: Final = re.compile(
     rf"(?:[^\n`]{{0,100}}?[$#>%»\u276f\u279c~]\**[ \t]*|[ \t*]*)(?:sudo )?{_TOOL}[ \t]+(?P<args>{_VERBS}.{{0,2000}})"
 )
 _ALIAS: Final = re.compile(rf"{_PROMPTED}(?P<args>.{{0,2000}})")
+_ANY_PROMPT: Final = re.compile(r"\s*(?:\[[^\]\n]{1,80}\]|[\w.@:~/-]{0,80} ?)[$#%>\u276f\u279c](?:\s.*)?")
+"""Matches a line of a terminal, with any command or none."""
 _INLINE: Final = re.compile(rf"`(?:sudo )?{_TOOL}[ \t]+(?P<args>{_VERBS}[^`\n]{{0,2000}})`")
 _END: Final = re.compile(r"\||>|;|&&|`|\*\*")
 """Matches the end of a command's own arguments."""
@@ -151,6 +153,11 @@ def unstarred(data: bytes) -> bytes:
 def is_typed(line: str) -> bool:
     """Tell whether a line is a prompt with a command of kubectl."""
     return (_TYPED.fullmatch(line) or _ALIAS.fullmatch(line)) is not None
+
+
+def is_prompt(line: str) -> bool:
+    """Tell whether a line is a prompt, with any command or none."""
+    return _ANY_PROMPT.fullmatch(line) is not None
 
 
 def is_fence(line: str) -> bool:

@@ -10,7 +10,7 @@ import msgspec
 
 from ingest.files.documents import FIELDS, Found
 from ingest.files.texts.ages import Printed, zoned
-from ingest.files.texts.columns import columns_of, row_without_head
+from ingest.files.texts.columns import columns_of
 from ingest.files.texts.described import (
     IS_DESCRIBED,
     IS_LEASED,
@@ -25,6 +25,7 @@ from ingest.files.texts.event_rows import HAS_ROWS, alone
 from ingest.files.texts.exported import IS_EXPORTED, exported
 from ingest.files.texts.fragments import Fragment, fragments, spans_left, tidied, unstarred
 from ingest.files.texts.headless import IS_IN_PROSE, IS_STATE, in_prose, without_head
+from ingest.files.texts.headless_rows import row_without_head
 from ingest.files.texts.tables import IS_TABLE, tabled
 from ingest.files.texts.yaml_statuses import IS_YAML_STATUS, yaml_statuses
 from ingest.model.observation import EARLIEST, LATEST

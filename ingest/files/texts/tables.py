@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from ingest.files.texts.ages import AGE, UNKNOWN_AGE, Printed
-from ingest.files.texts.columns import MOST_COLUMNS, cells_of, columned
+from ingest.files.texts.columns import cells_of, columned
 from ingest.files.texts.described import UNKNOWN
 from ingest.files.texts.event_rows import OF_NODE, SCHEDULED, each_named, event_object, unknown_pod
 from ingest.files.texts.fragments import Fragment
+from ingest.files.texts.headless_rows import MOST_COLUMNS
 from ingest.messages.reasons import is_by_kubelet, spelled
 from ingest.model.objects.base import UNKNOWN_NAME
 

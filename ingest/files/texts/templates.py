@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from ingest.files.texts.fragments import is_prompt
 from ingest.model.observation import if_decodable
 
 _PART: Final = re.compile(
@@ -34,8 +35,6 @@ _OF_WORDS: Final = ("message", "taints")
 """Ends of paths whose values have spaces."""
 _JSON: Final = msgspec.json.Decoder()
 _STATES: Final = frozenset({"True", "False", "Unknown"})
-_PROMPT: Final = re.compile(r"\s*(?:\[[^\]\n]{1,80}\]|[\w.@:~/-]{0,80} ?)[$#%>\u276f\u279c](?:\s.*)?")
-"""Matches a line of a terminal where another command was typed."""
 
 
 class Part(NamedTuple):
@@ -83,11 +82,6 @@ def part_of(expression: str, lines: Sequence[str]) -> dict[str, Any] | None:
 def _printed(lines: Sequence[str]) -> Iterator[str]:
     """Yield the lines before the next prompt."""
     return takewhile(lambda line: not is_prompt(line), lines)
-
-
-def is_prompt(line: str) -> bool:
-    """Tell whether another command was typed on a line."""
-    return _PROMPT.fullmatch(line) is not None
 
 
 def is_state(path: str, value: str) -> bool:

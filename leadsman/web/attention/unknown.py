@@ -54,7 +54,10 @@ def _undated(without_year: int, without_zone: int) -> Iterator[tuple[str, tuple[
         yield f"{lines} of an unknown year, because klog writes none: the latest possible is assumed.", ()
     if without_zone:
         lines = counted(without_zone, "line of a log is", "lines of logs are")
-        yield f"{lines} of an unknown zone, and perhaps of another year: only what lies beside shows the year.", ()
+        yield (
+            f"{lines} of an unknown zone, and perhaps of another year, which is taken from other files.",
+            (),
+        )
 
 
 def _unseen(view: Overview) -> Iterator[tuple[str, tuple[str, ...]]]:

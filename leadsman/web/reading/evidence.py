@@ -141,18 +141,15 @@ def read_evidence(db: Database, scope: Scope) -> Evidence:
         name for name, (_, heard_at) in spans.items() if last_at is not None and last_at - heard_at <= WATCHED
     }
     nodes_seen = "nodes" in listed | going_on
+    nodes, partial, unsaid = (nodes, partial, unsaid) if nodes_seen else (0, 0, 0)
     pods_seen = "pods" in listed or ("pods" in going_on and at["pods"] is not None)
     since, heard_at = spans.get("events", (None, None))
     watched = heard_at is not None and scope.judged_at - heard_at <= WATCHED
     events_at = at["events"]
     seen = {
-        **dict(
-            zip(
-                ("nodes", "partial_nodes", "unsaid_nodes"),
-                (nodes, partial, unsaid) if nodes_seen else (0, 0, 0),
-                strict=True,
-            )
-        ),
+        "nodes": nodes,
+        "partial_nodes": partial,
+        "unsaid_nodes": unsaid,
         "nodes_until": None if nodes_seen else at["nodes"],
         "pods_seen": pods_seen,
         "pods_until": None if pods_seen else at["pods"],
