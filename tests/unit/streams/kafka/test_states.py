@@ -306,6 +306,7 @@ def _check_every_log(log: Sequence[Entry]) -> None:
         assert state.offset >= max(relied_on, default=NOTHING_FOLDED)
 
 
+@pytest.mark.costly
 @pytest.mark.asyncio
 @pytest.mark.parametrize("takes_over", [False, True], ids=["while they are written again", "before the first write"])
 @pytest.mark.parametrize("sent", range(9))
