@@ -1,4 +1,4 @@
-"""Reads the facts from which `streams.questions.drain` predicts a drain."""
+"""Reads the facts from which `streams.questions.drain` predicts the effect of a drain."""
 
 from collections.abc import Collection, Sequence
 from typing import Any, Final, NamedTuple
@@ -65,7 +65,7 @@ def _drained_pod(
 
 
 def _after_drain(node: NodeState, pods: Collection[DrainedPod]) -> NodeState:
-    """Return the node as a drain leaves it: cordoned, with the pods that stay. They count for affinity."""
+    """Return the node as a drain leaves it: cordoned, with only the pods that stay. They count for affinity."""
     staying = (each.pod for each in pods if each.node == node.node and each.stays)
     neighbours = tuple(Neighbour(pod.namespace, pod.labels, restored(pod.constraints)) for pod in staying)
     return node._replace(unschedulable=True, neighbours=neighbours)

@@ -1,6 +1,6 @@
-"""The tables' facts about each node that a pod could go to: the candidates of `streams.questions.fit`.
+"""Reads facts about each node to which a pod could go, as candidates of `streams.questions.fit`.
 
-Numbers of a node that was recreated since (its Node object is younger) are ignored.
+Rows from before a node was recreated (its Node object is younger) are ignored.
 """
 
 from collections import defaultdict
@@ -26,10 +26,10 @@ from streams.rules.scheduling.volume_needs import Storage
 from streams.rules.values.version import minor_version
 
 NEWEST_MINOR: Final = 99
-"""If no version is known, the newest rules apply."""
+"""The newest rules apply if no version is known."""
 
 LAST: Final = "(ts, indexOf(['pending', 'bound', 'updated', 'finished', 'deleted'], change))"
-"""Sorts the changes of a pod that were seen at the same time by their natural order."""
+"""Sorts the changes of a pod that were seen at the same time in their natural order."""
 WAITING: Final = "(namespace, pod, uid, requests, exclusive_cpus, tolerations, labels, constraints)"
 """The columns of `streams.questions.pending.waiting_pod`."""
 _CLUSTERS: Final = "SELECT DISTINCT cluster FROM nodes ORDER BY cluster"
@@ -101,23 +101,23 @@ class Known(NamedTuple):
     scheduler_minor: int
     """Assumed to be that of the newest kubelet, because no kubelet may be newer than the control plane."""
     everywhere: tuple[NodeState, ...] = ()
-    """All nodes, with their pods if these were requested."""
+    """Storage objects, if pods were requested."""
     storage: Storage = Storage()
     """The known storage, if pods were requested."""
     namespaces: Mapping[str, Mapping[str, str]] = {}
     """Labels of known namespaces; empty unless pods were requested."""
     devices: Devices = NO_DEVICES
-    """The known devices, if pods were requested."""
+    """Devices, if pods were requested."""
     budgets: Mapping[tuple[str, str], Budget] = {}
-    """Known disruption budgets by namespace and name, if pods were requested."""
+    """Disruption budgets by namespace and name, if pods were requested."""
 
     @property
     def as_of(self) -> datetime | None:
-        """The newest row that was read."""
+        """Return the time of the newest row that was read."""
         return max(self.read_at.values(), default=None)
 
     def of(self, node: str) -> "Known":
-        """Return the facts about one node. Raises BadParameter for an unknown one."""
+        """Return the facts about one node. Raises BadParameter for an unknown node."""
         if node not in self.read_at:
             raise BadParameter(
                 f"no node {node!r} is known in cluster {self.cluster!r}: leadsman query nodes lists them"
@@ -138,10 +138,8 @@ def fit_document(known: Known, request: FitRequest, found: Answer) -> dict[str, 
 
 def read_known(database: Database, cluster: str = "", node: str = "", *, with_pods: bool = False) -> Known:
     """Read the facts about the nodes of a cluster, or about one of them; `with_pods` if a pod depends on its
-    neighbours.
-
-    `cluster` may be empty if the database holds no more than one. Raises BadParameter for an unknown cluster or
-    node, and DatabaseError.
+    neighbours. `cluster` may be empty if the database has no more than one. Raises BadParameter for an unknown
+    cluster or node, and DatabaseError.
     """
     cluster = _cluster(database, cluster)
     known = read_clusters(database, [cluster], pods="all" if with_pods else "none")[cluster]
@@ -216,7 +214,7 @@ def read_rows(
 
 
 def _by_node(rows: Sequence[RowDict], made_at: Mapping[str, datetime | None]) -> dict[str, list[RowDict]]:
-    """Return the rows of existing nodes, without those of earlier nodes of the same name."""
+    """Return the rows of existing nodes, without those of earlier nodes with the same name."""
     found = defaultdict(list)
     for row in rows:
         if row["node"] in made_at and row["ts"] >= (made_at[row["node"]] or row["ts"]):

@@ -1,4 +1,4 @@
-"""The stored row of a pending pod as the question of `leadsman fit`."""
+"""Turns the stored row of a pending pod into the question of `leadsman fit`."""
 
 from typing import Final
 
@@ -21,7 +21,7 @@ ORDER BY {LAST} DESC LIMIT 1
 
 
 def pending_pod(database: Database, known: Known, name: str) -> tuple[FitRequest, PodRequest]:
-    """Return the question about a pod by its name, after its namespace and a slash unless that is `default`.
+    """Return the question about a pod, given as `namespace/name`, or by its name if the namespace is `default`.
 
     `known` has all nodes with their pods. Raises BadParameter for a pod that is not pending, and DatabaseError.
     """

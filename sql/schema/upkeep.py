@@ -1,7 +1,7 @@
-"""Upkeep of a lander's database: compute dependent rows, renew lasting rows, warn of a full disk.
+"""Maintains a lander's database: computes dependent rows, renews current rows, and warns of a full disk.
 
-Rows that still hold are stored again before their retention ends: a running pod, a firing alert, the last change. A
-row that was stored again replaces itself, so this can be repeated, and by several processes at once.
+Rows that are still current, such as a running pod, a firing alert or the last change, are stored again before their
+retention ends. Such a row replaces itself, so renewal can be repeated, by several processes at once.
 """
 
 import time
@@ -21,13 +21,13 @@ from sql.database.open import Database
 from sql.schema.retention import retention_of
 
 MEMORY_BYTES: Final = 1 << 30
-"""Memory of one query, before it continues on disk."""
+"""Memory that one query may use before it continues on disk."""
 
 _OLD: Final = "landed_at < now() - toIntervalSecond({seconds:UInt32})"
 
 
 class _Current(NamedTuple):
-    """A table in which the last row of each subject is its current state, if `holds`."""
+    """A table in which the last row of each subject is its current state, if `holds` is true."""
 
     subject: str
     holds: str = "1"
@@ -81,12 +81,12 @@ def _renewal(table: str, current: _Current) -> str:
 
 PAUSE_SECONDS: Final = 10.0
 SHARE: Final = 20
-"""A calculation takes at most one of this many parts of the time."""
+"""A calculation takes at most one part in this many of the time."""
 DISK_SECONDS: Final = 60.0
 RENEWAL_SECONDS: Final = 86_400.0
 CLOSING_SECONDS: Final = 5.0
 LOW_PERCENT: Final = 10
-"""Percent of a disk that is free, below which every further percent is logged."""
+"""Percentage of free disk space below which every further percent lost is logged."""
 DISK_FREE: Final = Figure(
     "database_disk_free_ratio", "gauge", "Free share of a disk of the database, 0 to 1", ("disk",)
 )
@@ -95,9 +95,9 @@ log = structlog.get_logger(__name__)
 
 
 class Upkeep:
-    """A block beside which it is done, on a thread that does not keep a process alive whose database hangs.
+    """A block with upkeep beside it, on a thread that does not keep a process alive if its database hangs.
 
-    The database is closed when the block has ended, where it answers within CLOSING_SECONDS.
+    When the block ends, the database is closed if it answers within CLOSING_SECONDS.
     """
 
     def __init__(
