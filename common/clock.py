@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 
 class Instant(NamedTuple):
-    """A point in time, by the monotonic clock and by the wall clock."""
+    """The same time by the monotonic clock and by the wall clock."""
 
     monotonic: float
     now: datetime

@@ -73,8 +73,8 @@ class Supervisor:
     async def run(self, stop: asyncio.Event) -> None:
         """Keep all parts running until `stop` is set.
 
-        At the end, or if a part fails for good, send SIGTERM to all, and SIGKILL to those still running after the grace
-        period. Raises PartFailedError.
+        At the end, or if a part fails for good, send SIGTERM to all, and SIGKILL to those still running after the
+        grace period. Raises PartFailedError.
         """
         with registered({PART_STARTS: lambda: self._starts}, self._why_not):
             try:

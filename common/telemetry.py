@@ -29,7 +29,7 @@ MOST_CONNECTIONS: Final = 64
 REASONS_AT_MOST: Final = 50
 """Number of streams that are listed; the rest are only counted, for example a thousand silent kubelets."""
 COST: Final = 10
-"""After each scrape comes a pause of COST times its duration, at most REFRESH_SECONDS, however often clients ask."""
+"""A scrape is followed by a pause of COST times its duration, at most REFRESH_SECONDS, however often clients ask."""
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 STAGE_SECONDS: Final = Histogram(
     "leadsman_stage_seconds",

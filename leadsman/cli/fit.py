@@ -1,4 +1,4 @@
-"""`leadsman fit`: where a pod would fit now."""
+"""`leadsman fit`: shows where a pod would fit now."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def _print_answers(questions: Iterable[bytes], known: Known, node: str) -> None:
 
 
 def _read(manifest: IO[bytes]) -> Any:
-    """The first document of a YAML file. Raises BadFitRequest."""
+    """Read the first document of a YAML file. Raises BadFitRequest."""
     import yaml
 
     from ingest.files.yaml_documents import AliasError, first_document
@@ -203,7 +203,7 @@ def _read(manifest: IO[bytes]) -> Any:
 
 
 def _answers(lines: Iterable[bytes], known: Known, node: str) -> Iterator[dict[str, Any]]:
-    """The answer to each line that is not blank; `node` is asked where a line names none."""
+    """Yield the answer to each line that is not blank; a line without a node uses `node`."""
     from sql.questions.fit import fit_document
     from sql.questions.queries import BadParameter
     from streams.questions.fit import answer

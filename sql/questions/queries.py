@@ -140,7 +140,7 @@ def _with_forms(query: SavedQuery, forms: Sequence[SavedQuery]) -> SavedQuery:
 def chosen(query: SavedQuery, given: Mapping[str, str]) -> tuple[SavedQuery, dict[str, str]]:
     """Return the form of a question that `by` selects, and the other parameters. Raises BadParameter.
 
-    A page sends every parameter that it lists. Those of other forms are ignored if they are empty or have their
+    A page sends every parameter that it lists. Parameters of other forms are ignored if they are empty or have their
     default.
     """
     if not query.forms:

@@ -164,7 +164,7 @@ class LazyDatabase(Database):
     """A new Database for one answer, whose tables and views are created when a statement first names them.
 
     Creating all of them takes longer than everything else that a small dump needs. Only this process writes to it,
-    with `insert`, so it knows which tables are empty. Those have only columns.
+    with `insert`, so it knows which tables are empty. Empty tables have only columns.
     """
 
     def __init__(self, database: Database) -> None:

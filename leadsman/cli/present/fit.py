@@ -1,4 +1,4 @@
-"""The answer of `leadsman fit` for people and for programs."""
+"""Formats the answer of `leadsman fit` for people and for programs."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -19,18 +19,20 @@ from streams.rules.scheduling.scores import MOST, WEIGHTS
 from streams.rules.values.quantity import format_quantity
 
 SURE: Final = {"exact": "CPU ids", "count": "CPU counts", "none": "pod specs"}
-"""The base of the verdict on NUMA nodes, by the source's fidelity."""
+"""Words for the evidence behind the verdict on NUMA nodes, by the source's fidelity."""
 _VICTIMS: Final = 10
-"""Number of pods that are named."""
+"""Maximum number of pods that are named."""
 _VERDICT: Final = 2
-"""Place of the column that the score follows."""
+"""Position of the column after which the score is inserted."""
 
 
 def fit_lines(
     known: Known, request: FitRequest, found: Answer, *, insists: bool = True, more: bool = False
 ) -> Iterator[str]:
-    """The answer in sentences, names in plain text. CPUs are called exclusive where the pod `insists` on that. `more`
-    if `found` is about a new node, and each further one takes as many.
+    """Yield the answer in sentences, with names in plain text.
+
+    CPUs are called exclusive if the pod `insists` on exclusive ones. `more` if `found` is about a new node, and each
+    further one takes as many.
     """
     shown = request if insists else request._replace(exclusive=False)
     when = f", as known at {known.as_of:%Y-%m-%d %H:%M:%S} UTC" if known.as_of else ""
@@ -103,7 +105,7 @@ def fit_rows(found: Answer) -> Result:
 
 
 def fit_columns(found: Answer) -> list[Column]:
-    """A line a node: how many pods it takes, where, and why not, and its score if one is known."""
+    """Return a line for each node: how many pods it takes, where, why not more, and its score if known."""
     names = ("node", "pods", "verdict", "NUMA nodes", "hint", "policy", "known by", "would with", "why")
     shown = of_text(names, ([plain(cell, CELL) for cell in _cells(node)] for node in found.nodes))
     if any(node.scores for node in found.nodes):
