@@ -1,8 +1,8 @@
-"""Derives the history that the facts of a dump imply, independent of files and of their order.
+"""Derives the history that the facts of a dump imply, independent of files and their order.
 
-A dump has one time of reading and many times of its own. An Event has the time at which it last occurred, and a
-sample its own. A superseded version of an object has the newest time in it, and the last version that of the
-reading. Facts that hold without a time come first (`ingest.files.timeless`).
+A dump has one time of reading, and its content has many other times. An Event has the time at which it last occurred,
+and a sample its own. The last version of an object has the time of reading, and an earlier one the newest time in it.
+Facts that hold without a time come first (`ingest.files.timeless`).
 """
 
 from collections import defaultdict
@@ -25,7 +25,7 @@ from ingest.resources.stats_summary import STATS_SUMMARY
 from ingest.resources.table import TABLE, TIMELESS
 
 _DIGITS: Final = 20
-"""Digits of a resource version."""
+"""Maximum number of digits of a resource version."""
 _RANKS: Final = {resource.name: rank for rank, resource in enumerate(TABLE)}
 _WITH_FACTS: Final = frozenset({NODES.name, PODS.name})
 _EVENT_TIMES: Final = msgspec.json.Decoder(EventTimes)
@@ -36,12 +36,12 @@ class Fact(NamedTuple):
     node: str
     """Node of a kubelet's answer."""
     newest: datetime | None
-    """The newest time in its document and above it in the file."""
+    """The newest time in its document and earlier in the file."""
     position: Position
     beside: datetime | None = None
-    """The newest time in the files beside it, for a fact without its own time."""
+    """The newest time in neighbouring files, for a fact without its own time."""
     is_from_text: bool = False
-    """True if it is from a text, so that its content depends on the rest of the dump."""
+    """True if it comes from pasted text, so that its content depends on the rest of the dump."""
 
 
 class _Placed(NamedTuple):
@@ -65,7 +65,7 @@ class _Placed(NamedTuple):
 def history(
     facts: Iterable[Fact], read_at: datetime, cluster: str, texts: Collection[int] = ()
 ) -> Iterator[Observed]:
-    """Yield every fact once, at its own time and never after `read_at`. `texts` identify the dump's texts."""
+    """Yield every fact once, at its own time and never after `read_at`. `texts` identify the dump's pasted texts."""
     own = (FROM_TEXT, *sorted(texts)) if texts else ()
     versions: defaultdict[tuple[str, ...], list[Fact]] = defaultdict(list)
     for fact in facts:
@@ -101,7 +101,7 @@ def _unnamed(fact: Fact) -> tuple[str, ...]:
 
 
 def _settings(facts: Sequence[Fact], earliest: datetime, starts: Starts) -> Iterator[_Placed]:
-    """Place a kubelet's answer without a time: it holds since it was received, which its neighbours date."""
+    """Place a kubelet's answer without a time: it holds since it was received, which neighbouring files date."""
     since, before = earliest, None
     for fact in sorted(facts, key=lambda each: (each.beside or earliest, *_content(each))):
         thing = fact.thing
@@ -121,7 +121,7 @@ def _needed(facts: Iterable[Fact]) -> Needed:
 
 
 def _known(versions: Sequence[_Placed], earliest: datetime, starts: Starts, needed: Needed) -> Iterator[_Placed]:
-    """Place earlier facts of a Node or a Pod before everything else at their time."""
+    """Place implied facts of a Node or a Pod before everything else at their time."""
     read = [Version(each.fact.thing, each.ts) for each in versions]
     for each in known(read, earliest, starts, needed):
         fact_of = versions[each.number]
@@ -154,7 +154,7 @@ def _own_time(fact: Fact) -> datetime | None:
     thing = fact.thing
     if thing.resource == EVENTS.name:
         times = if_decodable(_EVENT_TIMES.decode, thing.raw)
-        return event_time(times) if times else None  # what is wrong with it is reported when it becomes a record
+        return event_time(times) if times else None  # errors in it are reported when it becomes a record
     return fact.newest if thing.has_own_time or thing.source == "watch" else None
 
 
@@ -182,5 +182,5 @@ def _age(fact: Fact) -> tuple[int, bool, str, bytes]:
 
 
 def _number(version: str) -> int:
-    """Return the number of a resource version: those of one cluster count its writes (rules: list-and-watch)."""
+    """Return a resource version as a number: in one cluster it counts writes (rules: list-and-watch)."""
     return int(version) if version.isascii() and version.isdigit() and len(version) <= _DIGITS else 0
