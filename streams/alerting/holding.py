@@ -15,15 +15,15 @@ from streams.fold.findings import Alert
 from streams.fold.reducer import Withdrawal
 
 OfName: TypeAlias = dict[str, ActiveAlert]
-"""Active alerts of one name, replaced and never changed."""
+"""Active alerts of one name; the mapping is replaced and never changed."""
 
 FEW: Final = 32
-"""Up to this many alerts are visited each time, because remembering due times would cost more."""
+"""Up to this many alerts are visited each time, because storing due times would cost more."""
 _NOW: Final = datetime.min.replace(tzinfo=UTC)
 _NEVER: Final = datetime.max.replace(tzinfo=UTC)
 _KEPT: Final = 64
 _known: dict[int, tuple[OfName, datetime]] = {}
-"""Remembers, for each mapping of alerts, a time before which none of them fires, is resolved or is forgotten."""
+"""Stores, for each mapping of alerts, a time before which none of them fires, is resolved or is forgotten."""
 
 
 def is_due(of_name: OfName, at: datetime) -> bool:
@@ -74,14 +74,14 @@ UNKNOWN: Final = "unknown"
 
 
 class State(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Alerts of one log. `streams.alerting.engine` adds the conditions' own states."""
+    """Alerts of one log. `streams.alerting.engine` adds the states of the conditions."""
 
     cluster: str = ""
     node: str = ""
     active: dict[str, dict[str, ActiveAlert]] = {}
     """Alerts by name, then by the `key_of` their labels; a name without alerts is left out."""
     resolved: dict[str, datetime] = {}
-    """When each alert that does not fire again was resolved, by fingerprint; until it is withdrawn."""
+    """When each alert that no longer fires was resolved, by fingerprint; until it is withdrawn."""
     heard_at: datetime | None = None
     """When the log had its last data; None without active alerts."""
     drained: bool = False
@@ -154,7 +154,7 @@ def _after(before: ActiveAlert | None, change: Change, at: datetime, origin: Ori
 
 
 def _renewed(alert: ActiveAlert, change: Holds | Happened, at: datetime, origin: Origin) -> ActiveAlert:
-    """Renew the alert's words. On a cluster's log, whose records have no fixed order, its start decides."""
+    """Update the alert's text. On a cluster's log, whose records have no fixed order, its start decides."""
     if change.at_once and alert.starts_at is None:
         alert = msgspec.structs.replace(alert, since=at, for_seconds=0.0)
     if origin.node or at <= alert.since:
