@@ -1,6 +1,6 @@
-"""Passes the Events that announce ends of pods on to the logs of the pods' nodes, where `pod_ends` uses them.
+"""Passes Events that announce ends of pods on to the logs of the pods' nodes, where `pod_ends` uses them.
 
-Controllers do not name the node of a pod in their Events, so these are on the cluster's log.
+Controllers' Events do not name the node of a pod, so they are on the cluster's log.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from streams.fold.shelves import Shelves, on_shelf, put
 from streams.rules.pod_ends.actors import Act, act_of
 
 MOST: Final = 1_000
-"""Announcements and ends of pods that are kept until the matching one arrives."""
+"""Number of announcements and ends of pods that are kept until the matching one arrives."""
 
 
 class Announced(msgspec.Struct, frozen=True, array_like=True):
@@ -41,7 +41,7 @@ class State(msgspec.Struct, frozen=True, omit_defaults=True):
     announced: Shelves[Announced] = {}
     """The last announcement about each pod, by its namespace and name."""
     ending: Shelves[Place] = {}
-    """Pods that are being deleted or are over, by their namespace and name."""
+    """Pods that are being deleted or have ended, by their namespace and name."""
 
 
 def step(state: State, record: EventRecord | PodPlacement) -> tuple[State, Sequence[Output]]:
