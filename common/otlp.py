@@ -56,10 +56,10 @@ async def pushing(endpoint: str, seconds: float, part: str) -> AsyncIterator[Non
             await refreshed()
             data = as_otlp(figures(), resource, time.time_ns())
         except Exception:  # a metric that cannot be read must not end the part
-            log.exception("figures could not be read", by="telemetry.otlp_endpoint")
+            log.exception("metrics could not be read", by="telemetry.otlp_endpoint")
             return
         if await in_thread(lambda: exporter.export(data)) is not MetricExportResult.SUCCESS:
-            log.warning("figures were not taken", by="telemetry.otlp_endpoint")
+            log.warning("the collector did not accept metrics", by="telemetry.otlp_endpoint")
 
     async def for_ever() -> None:
         while True:

@@ -86,7 +86,7 @@ class Supervisor:
     def _why_not(self) -> Iterator[str]:
         for part in self._parts:
             if part.name not in self._running:
-                yield f"{part.name} ended and is about to be restarted"
+                yield f"{part.name} ended and will be restarted"
 
     async def _keep(self, part: Part) -> None:
         backoff = Backoff(

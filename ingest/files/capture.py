@@ -106,7 +106,7 @@ def _why_no_capture(path: Path, held: list[Unreadable]) -> str:
     first = held[0]
     packed = "tar" if first.raw[257:262] == b"ustar" else "zip" if first.raw.startswith(b"PK\x03\x04") else ""
     if packed:
-        return f"this is a {packed} archive that holds nothing known"
+        return f"this is a {packed} archive without anything that Leadsman reads"
     if first.error_type in {"damaged", "bomb"}:
         return first.reason
     known = unread(path, head_of(path) if path.is_file() else first.raw)

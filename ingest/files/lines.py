@@ -219,7 +219,7 @@ class SourceFile:
         if self._unpacked_bytes > max(WORK_LIMIT_BYTES, WORK_RATIO * self.read_bytes):
             raise DamagedError(
                 "bomb",
-                f"{self.read_bytes} bytes unpack to more than {self._unpacked_bytes >> 20} MiB, lines that repeat: a"
+                f"{self.read_bytes} bytes unpack to more than {self._unpacked_bytes >> 20} MiB of repeated lines: a"
                 " bomb; the rest of the file was not read",
             )
         self._wasted_bytes += unpacked_bytes

@@ -155,7 +155,7 @@ def folder_files(
     if not captures and not dumps and not refused:
         raise SourceError.of(
             folder,
-            "nothing in this folder is known: no capture (*.jsonl, plain, .gz or .zst), no dump of kubectl (*.json), "
+            "this folder has nothing that Leadsman reads: no capture (*.jsonl, plain, .gz or .zst), no dump of kubectl (*.json), "
             "no support bundle, no must-gather, no answer of a kubelet",
         )
     return Folder(captures, dumps)

@@ -101,7 +101,7 @@ def _is_acceptable(name: str, found: str, wanted: str, replicas: int) -> bool:
 
 _WRONG_PARTITIONS: Final = (
     "topic {} has {}, not {} as in kafka.partitions. Another number would split a log over two partitions, out of "
-    "order. Set kafka.partitions to the topic's number, or another kafka.topic_prefix to start anew. To delete the "
+    "order. Set kafka.partitions to the topic's number, or another kafka.topic_prefix for new topics. To delete the "
     "topic and its messages: kafka-topics.sh --bootstrap-server {} --delete --topic {}"
 )
 _ADD_REPLICAS: Final = "Add them with kafka-reassign-partitions.sh, or change kafka.replication_factor"
@@ -145,7 +145,7 @@ async def ensure_topics(
         why = await why_unreachable(bootstrap_servers, options or {}) or explain(error)
         raise KafkaUnusable(f"Kafka at {bootstrap_servers} cannot be used: {why}") from None
     for each in found.differences:
-        log.warning("a topic is not as it ought to be", topic=each.topic, what=each.what, mend=each.mend)
+        log.warning("a topic differs from the expected settings", topic=each.topic, what=each.what, mend=each.mend)
     if topics:
         DIFFERENT_TOPICS.set(len({each.topic for each in found.differences}))
     return found

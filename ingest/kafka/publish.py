@@ -250,7 +250,7 @@ class Publisher:
         if self._ended is not None:
             yield _ENDED.format(self._ended)
         if self._refusal:
-            yield f"Kafka takes no messages: {self._refusal}"
+            yield f"Kafka accepts no messages: {self._refusal}"
         if self._room.locked():
             yield f"limit: kafka.unacknowledged_messages, {self._limit} wait for Kafka, and their sources with them"
 
@@ -282,7 +282,7 @@ class Publisher:
         if number != before:
             raise PartitionsChanged(
                 f"topic {topic} has {counted(number, 'partition')} now, and had {before}: one log would "
-                "be on two of them, out of order. Give another kafka.topic_prefix, where everything starts again"
+                "be on two of them, out of order. Set another kafka.topic_prefix to start with new topics"
             )
 
     def _delivered(

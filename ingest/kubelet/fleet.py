@@ -81,7 +81,7 @@ class Fleet:
         if self._settings.access == "off":
             return
         if self._settings.access == "proxy":
-            log.warning("kubelets are asked through the API server", risk=PROXY_RISK)
+            log.warning("kubelets are polled through the API server", risk=PROXY_RISK)
         self._kubelets = Kubelets(
             await kubelet_client(self._settings, access, self._addresses.get, stack),
             self._emitter,

@@ -104,7 +104,7 @@ class Kubelets:
             kubelet.asked(resource.name, FORBIDDEN_SECONDS)
             text = (
                 f"{problem}: {resource.without}. Allow get on {resource.permission} in the ClusterRole, or on "
-                "nodes/proxy where kubelets are asked through the API server"
+                "nodes/proxy where kubelets are polled through the API server"
             )
             await self._report(kubelet, kubelet.forbidden[resource.name], text)
 

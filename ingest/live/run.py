@@ -33,10 +33,10 @@ from ingest.resources.stats_summary import STATS_SUMMARY
 
 HAPPENINGS: Final = Figure("source_happenings", "counter", "Events at the sources, by kind", ("stream", "what"))
 STREAM_AGE: Final = Figure(
-    "stream_age_seconds", "gauge", "Seconds since a stream was last heard; of kubelets, the oldest", ("stream",)
+    "stream_age_seconds", "gauge", "Seconds since a stream last sent data; for kubelets, the longest", ("stream",)
 )
 DEGRADED: Final = Figure("stream_degraded", "gauge", "1 for a stream that cannot be read now", ("stream",))
-KUBELETS: Final = Figure("kubelets", "gauge", "Kubelets that are asked, and those that are silent", ("state",))
+KUBELETS: Final = Figure("kubelets", "gauge", "Kubelets that are polled, and silent ones", ("state",))
 
 
 WATCH_SILENCE_SECONDS: Final = 120.0

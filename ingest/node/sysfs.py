@@ -39,7 +39,7 @@ def read_bytes(path: Path) -> bytes:
         with path.open("rb") as file:
             data = file.read(LIMIT_BYTES + 1)
     except FileNotFoundError:
-        raise CannotReadError(f"{plain(path)}: is not there; is the machine's folder mounted?") from None
+        raise CannotReadError(f"{plain(path)}: missing; is the machine's folder mounted?") from None
     except OSError as error:
         raise CannotReadError(f"{plain(path)}: {plain(error.strerror)}") from None
     if len(data) > LIMIT_BYTES:

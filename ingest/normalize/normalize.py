@@ -60,7 +60,7 @@ def normalized(
     records = normalize(observation, decoded, strict=strict)
     if not isinstance(decoded, Summary) or not decoded.impossible:
         return records, None
-    reason = f"{observation.resource}: statistics that cannot be were left out: {decoded.impossible}"
+    reason = f"{observation.resource}: impossible statistics were left out: {decoded.impossible}"
     return records, BadRecord("wrong_value", plain(reason))
 
 

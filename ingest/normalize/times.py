@@ -58,7 +58,7 @@ def with_possible_times(record: R) -> tuple[R, BadRecord | None]:
     if not around.impossible:
         return record, None
     fields = ", ".join(around.impossible[:_MOST_NAMED])
-    reason = f"{fields}: impossible of what was observed at {ts.isoformat()}, and taken as unknown"
+    reason = f"{fields}: impossible for an observation at {ts.isoformat()}; treated as unknown"
     return record, BadRecord(IMPOSSIBLE_TIME, reason)
 
 

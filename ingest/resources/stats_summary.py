@@ -168,5 +168,5 @@ STATS_SUMMARY: Final = KubeletResource(
     sampled=True,
     seconds=10.0,
     permission="nodes/stats",
-    without="there are no statistics, trends and forecasts",
+    without="there are no statistics, trends or forecasts",
 )

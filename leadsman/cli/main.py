@@ -41,7 +41,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         "capture": "Record a live cluster to files, without secrets",
     },
     "Answers": {
-        "query": "Run a saved question, or SQL of your own",
+        "query": "Run a saved question, or your own SQL",
         "fit": "Show which nodes can take a pod, and why others cannot",
         "report": "Write an incident as one HTML file",
         "serve": "Serve the report as a live, read-only page",

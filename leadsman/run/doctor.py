@@ -96,7 +96,7 @@ _SPACE: Final = (
     "leadsman migrate --keep-samples-days 3"
 )
 _HELD: Final = (
-    "See what that process is (ps -ef), and wait for it. If it is leadsman up, do not end it, but ask it: "
+    "See what that process is (ps -ef), and wait for it. If it is leadsman up, leave it running, and query it: "
     "leadsman query source_errors"
 )
 _WATCHED: Final = (

@@ -113,7 +113,7 @@ class InProcess:
     async def resume(self) -> None:
         """Store observations that an earlier run left in the journal. Raises DatabaseError."""
         if self._journal.left:
-            self._report("first storing what the last run received and had not finished")
+            self._report("first storing observations that the last run received but did not finish")
             await in_thread(partial(self._replay.run, read_ahead(self._journal.left)))
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -342,7 +342,7 @@ async def _check(watch: LiveSettings, report: Report) -> None:
             f"only namespace {watch.namespace} is watched: nodes and kubelets are not read, so there are no forecasts"
         )
     elif watch.kubelet.access == "off":
-        report("kubelets are not asked (--kubelet off), so there are no statistics and no forecasts")
+        report("kubelets are not polled (--kubelet off), so there are no statistics and no forecasts")
 
 
 def journal_of(dsn: str) -> Path:

@@ -30,7 +30,7 @@ NOBODY: Final = "leadsman-asks-for-none"
 """A name that no object has."""
 _CHEAP: Final = {"list": {"limit": "1"}, "watch": {"watch": "true", "timeoutSeconds": "1", "resourceVersion": "0"}}
 _NO_VERDICT: Final = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.TOO_MANY_REQUESTS})
-_UNTRIED: Final = "unknown: the API server reviews no access, and only a write would show it"
+_UNTRIED: Final = "unknown: the API server answers no access reviews, and only a write would show it"
 
 
 class Checked(NamedTuple):
@@ -114,7 +114,7 @@ def of_resources(settings: LiveSettings) -> Iterator[Permission]:
 def of_kubelets(settings: KubeletSettings) -> Iterator[Permission]:
     """Yield the permissions for requests to kubelets, which no watch needs."""
     if settings.access == "proxy":
-        yield _PROXIED._replace(without="kubelets are not asked")
+        yield _PROXIED._replace(without="kubelets are not polled")
     elif settings.access == "direct":
         for resource in POLLED:
             yield Permission(

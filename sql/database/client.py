@@ -140,8 +140,8 @@ def server(target: Server, *, read_only: bool) -> Client:
 
 _NARROW: Final = "narrow it, for example to one cluster, one node or a shorter range"
 _BEYOND: Final = {
-    159: f"took longer than it may (TIMEOUT_EXCEEDED): {_NARROW}",
-    241: f"took more memory than it may (MEMORY_LIMIT_EXCEEDED): {_NARROW}",
+    159: f"exceeded its time limit (TIMEOUT_EXCEEDED): {_NARROW}",
+    241: f"exceeded its memory limit (MEMORY_LIMIT_EXCEEDED): {_NARROW}",
 }
 """Words for the limit that a statement exceeded, by ClickHouse's error number."""
 

@@ -192,7 +192,7 @@ def _options(parts: SplitResult, *known: str) -> dict[str, str]:
     options = parse_qs(parts.query, keep_blank_values=True)
     if unknown := sorted(set(options) - set(known)):
         raise BadDsn(
-            f"the database's address has an option that {parts.scheme}: does not know: {unknown[0]}; "
-            f"it knows {', '.join(known)}"
+            f"the database's address has an unknown option for {parts.scheme}: {unknown[0]}; "
+            f"known are {', '.join(known)}"
         )
     return {name: values[-1] for name, values in options.items()}

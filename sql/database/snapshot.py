@@ -46,8 +46,8 @@ def snapshot(folder: Path) -> Iterator[Path]:
 
 def _failed(folder: Path, error: OSError) -> DatabaseError:
     return DatabaseError(
-        f"chdb://{folder}: SQL of your own needs a second folder of hard links inside of this one: {error.strerror}. "
-        "Ask a saved question, or put the database on a file system that has them"
+        f"chdb://{folder}: your own SQL needs a folder of hard links inside this one: {error.strerror}. "
+        "Ask a saved question, or put the database on a file system that supports them"
     )
 
 

@@ -171,8 +171,8 @@ def check_reader(db: Database) -> None:
     """Check the grants. Raises QueryFailed if the embedded engine's user may do more than read."""
     if db.embedded and not only_reads(db):
         raise refusal(
-            "SQL of your own is not answered by a process that also writes the database, for it could reach files "
-            "and other machines: ask a saved question, or stop it and run leadsman query"
+            "your own SQL is not allowed in a process that also writes the database, because it could reach files "
+            "and other machines: ask a saved question, or stop that process and run leadsman query"
         )
 
 

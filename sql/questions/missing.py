@@ -284,7 +284,7 @@ def _doubts(database: Database, query: SavedQuery, given: Mapping[str, str]) -> 
 def _reasons_of(rows: Sequence[Sequence[Any]]) -> str:
     times = ", ".join(f"{plain(reason)} ({counted(count, 'time')})" for reason, count, _ in rows)
     last = max(at for _, _, at in rows)
-    return f"Events tell of it: {times}, the last at {last:%Y-%m-%d %H:%M:%S} UTC: leadsman query events"
+    return f"Events mention it: {times}, the last at {last:%Y-%m-%d %H:%M:%S} UTC: leadsman query events"
 
 
 def _in_words(looked: _SeenCounts, seen: Mapping[str, datetime | None]) -> str:

@@ -148,7 +148,7 @@ def chosen(query: SavedQuery, given: Mapping[str, str]) -> tuple[SavedQuery, dic
     rest = {name: value for name, value in given.items() if name != BY}
     by = given.get(BY, "")
     if by and by not in query.forms:
-        raise BadParameter(f"query {query.name} cannot be asked by {by!r}. By: {', '.join(query.forms)}")
+        raise BadParameter(f"query {query.name} has no form by={by!r}. Forms: {', '.join(query.forms)}")
     own = [each.name for each in query.parameters].index(BY)
     form = query.forms[by] if by else query._replace(parameters=query.parameters[:own], forms={})
     known = {each.name for each in form.parameters}

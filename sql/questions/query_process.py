@@ -164,9 +164,9 @@ class _Child:
         if self._process.wait() == 0:
             return _Idle()
         if not self.started:
-            return DatabaseError(f"{db}: the process for SQL of your own did not start; saved questions need none")
+            return DatabaseError(f"{db}: the process for your own SQL did not start; saved questions do not need it")
         return QueryFailed(
-            f"{db}: the question took more memory or time than it may (MEMORY_LIMIT_EXCEEDED): narrow the query",
+            f"{db}: the question exceeded its memory or time limit (MEMORY_LIMIT_EXCEEDED): narrow the query",
             MEMORY,
         )
 

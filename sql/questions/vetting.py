@@ -209,7 +209,7 @@ def _check_function(name: str, before: Token, after: Token, language: Language) 
                 f"there is no function {name[:80]}. {nearest(name.lower(), functions())}".rstrip(), UNKNOWN_FUNCTION
             )
         raise refusal(
-            f"the function {name[:80]} is not allowed in a question, which only computes from what is stored. "
+            f"the function {name[:80]} is not allowed in a question, which may only compute from stored data. "
             "Leave it out; a column or an alias needs another name. What is allowed: docs/sql.md"
         )
 
@@ -217,7 +217,7 @@ def _check_function(name: str, before: Token, after: Token, language: Language) 
 def _check_table(database: str, table: Token) -> None:
     if database != "system" or not table.is_name or table.text not in SYSTEM_TABLES:
         raise refusal(
-            f"{database[:80]}.{table.text[:80]} is not a table of this database. Beside those, a question may read "
+            f"{database[:80]}.{table.text[:80]} is not a table of this database. A question may also read "
             f"{', '.join(f'system.{each}' for each in sorted(SYSTEM_TABLES))}"
         )
 

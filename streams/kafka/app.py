@@ -118,7 +118,7 @@ class Worker:
                 with registered(self._figures(), self._why_not, self._refresh):
                     await self._run(stop)
             except TimeoutError as error:
-                what = f"take the last states within {GRACE_SECONDS:g} s" if stop.is_set() else "answer in time"
+                what = f"accept the last states within {GRACE_SECONDS:g} s" if stop.is_set() else "answer in time"
                 raise KafkaUnusable(f"Kafka did not {what}: unacknowledged messages are folded again") from error
             finally:
                 await self._stop()

@@ -136,7 +136,7 @@ class Takeovers:
     ) -> Collection[TopicPartition]:
         """Return the partitions with a newer message where the states have their last one, and report them.
 
-        The topic was cut back or recreated while no worker ran, and has grown past that message.
+        The topic was truncated or recreated while no worker ran, and has grown past that message.
         """
         lasts = {
             tp: last

@@ -58,6 +58,6 @@ class Membership:
         if not self._is_over:
             await self._over.wait()
         raise MembershipLost(
-            "the group has expelled this worker, which was paused or did not reach Kafka for the time of a session: "
-            "another has its partitions, and folds again what it has not acknowledged. Start it again"
+            "the group has expelled this worker, because it was paused or could not reach Kafka for a whole session: "
+            "another worker has its partitions, and folds unacknowledged messages again. Restart this worker"
         )

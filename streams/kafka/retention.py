@@ -90,8 +90,8 @@ class Unread(NamedTuple):
             hours = self.lost_in_seconds / 3600
             when = f"at the pace of the last {PACE_SECONDS / 60:g} minutes Kafka deletes the oldest in {hours:.1f} h"
         return (
-            f"behind: {counted(self.messages, 'unread message')} from offset {self.first} on, and {when}: see "
-            "why too little is read, or keep messages longer"
+            f"behind: {counted(self.messages, 'unread message')} from offset {self.first} on, and {when}: find "
+            "out why reading is slow, or keep messages longer"
         )
 
 

@@ -167,7 +167,7 @@ def _apply(tree: NodeTree, index: int, change: Arrival | Removal) -> NodeTree:
     if isinstance(change, Removal):
         if old_zone is None:
             raise BadOperations(
-                f"operation {index}: node {change.node!r} is not there; only one that was added can leave"
+                f"operation {index}: node {change.node!r} does not exist; only an added node can be removed"
             )
         return node_tree.remove(tree, change.node, old_zone)
     if old_zone is None:

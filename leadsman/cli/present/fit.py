@@ -67,7 +67,7 @@ def _score_lines(found: Answer) -> Iterator[str]:
     first = f"{best[0]} scores highest" if len(best) == 1 else f"{counted(len(best), 'node')} score highest"
     of = f"{max(found.highest.values())} of {MOST * sum(WEIGHTS.values()):,}"
     yield f"By the default plugins and weights of kube-scheduler 1.36, {first}, with {of}."
-    yield "Other profiles and extenders score otherwise, and no source has those of your scheduler."
+    yield "Other profiles and extenders score differently, and no source reports those of your scheduler."
     unknown = [f"{name} (at most {MOST * WEIGHTS[name]}: {why})" for name, why in found.unscored.items()]
     if unknown:
         most = MOST * sum(WEIGHTS[name] for name in found.unscored)

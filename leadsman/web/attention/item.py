@@ -119,7 +119,7 @@ _COSTS_OF: Final = {
     "StatefulSet": "a pod with a local volume waits for its node",
 }
 _STAYING: Final = {
-    "DaemonSet": f"{_LIMIT}: a pod of a DaemonSet that is deleted comes back to its node at once",
+    "DaemonSet": f"{_LIMIT}: a deleted pod of a DaemonSet is recreated on its node at once",
     "Node": "Change the manifest of this static pod on its node: a deletion of the pod does not stop it",
 }
 """Next steps for pods that a cordon does not keep away, by kind of owner."""
@@ -213,7 +213,7 @@ def _comes_back(pods: Sequence[RowDict]) -> bool:
 
 def _costs(pods: Sequence[RowDict]) -> str:
     kinds = {row["owner_kind"] for row in pods}
-    costs = ["this asks no disruption budget and loses emptyDir data"]
+    costs = ["this ignores disruption budgets and loses emptyDir data"]
     costs += [words for kind, words in _COSTS_OF.items() if kind in kinds]
     return "; ".join([*costs, "uncordon later"] if _comes_back(pods) else costs)
 

@@ -299,7 +299,7 @@ def gaps(evidence: Evidence) -> list[str]:
         "The free room of the other nodes is unknown.": 0 < evidence.sampled_nodes < evidence.nodes,
         no_pod(evidence): not evidence.pods_seen,
         no_event(evidence): not evidence.events_known,
-        "That pods found no node is what a scheduler's log says; whether they still wait is unknown.": bool(
+        "A scheduler's log says that pods found no node; whether they still wait is unknown.": bool(
             evidence.attempts and not evidence.pods_seen
         ),
         quiet(evidence): evidence.quiet_since is not None,

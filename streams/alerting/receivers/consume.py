@@ -167,7 +167,9 @@ class AlertConsumer:
             try:
                 await self._follow()
             except _AnotherLeader:
-                log.info("the alerts are read again: their leader may be another", receiver=self._receiver.name)
+                log.info(
+                    "the alerts are read again: their partition may have a new leader", receiver=self._receiver.name
+                )
                 await backoff.wait()
             except KafkaError as error:
                 reason = explain_refusal(error)
@@ -304,7 +306,7 @@ class _Following:
         if self.known_alerts is not None:
             self._states.keep(self.known_alerts)
         if late:
-            log.warning("the topic of alerts was cut back or made anew, and has news", alerts=len(late))
+            log.warning("the topic of alerts was truncated or recreated, and has news", alerts=len(late))
         return late
 
     async def _read(self, *partitions: TopicPartition, at_once: int | None = None) -> Mapping[TopicPartition, Any]:

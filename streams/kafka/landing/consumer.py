@@ -186,7 +186,7 @@ class Landing:
             yield "partitions are being assigned"
         for topic in self._topics if self._joined else ():
             if not self._consumer.partitions_for_topic(topic):
-                yield f"topic {topic} no longer exists, or its brokers are away: restart to recreate it"
+                yield f"topic {topic} no longer exists, or its brokers are down: restart to recreate it"
         if self._ignorance:
             yield self._ignorance
         for tp in sorted(self._leaderless & (self._unknown | self._known)):
@@ -381,7 +381,7 @@ class Landing:
                     raise Abandoned from None
                 wait_seconds = backoff.next_seconds()
                 why = reaching.explain_refusal(error)
-                log.warning("Kafka did not take the offsets", error=why, again_in_seconds=wait_seconds)
+                log.warning("Kafka did not accept the offsets", error=why, again_in_seconds=wait_seconds)
                 await asyncio.sleep(wait_seconds)
             else:
                 return
