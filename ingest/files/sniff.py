@@ -155,7 +155,8 @@ def folder_files(
     if not captures and not dumps and not refused:
         raise SourceError.of(
             folder,
-            "this folder has nothing that Leadsman reads: no capture (*.jsonl, plain, .gz or .zst), no dump of kubectl (*.json), "
+            "this folder has nothing that Leadsman reads: "
+            "no capture (*.jsonl, plain, .gz or .zst), no dump (*.json), "
             "no support bundle, no must-gather, no answer of a kubelet",
         )
     return Folder(captures, dumps)

@@ -122,7 +122,7 @@ def load(target: Embedded, *, read_only: bool) -> None:
         )
     if not os.access(folder, os.W_OK):
         raise DatabaseError(
-            f"{target}: the folder is not writable, but the engine also writes when it reads. Copy it to another disk, "
+            f"{target}: the folder is not writable, but the engine writes even to read. Copy it to another disk, "
             "or check who may write there"
         )
     if not read_only:

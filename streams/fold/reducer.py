@@ -109,7 +109,7 @@ def retried(name: str, act: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -
 
 def retry(name: str, error: Exception, act: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Call a pure function that has raised an error. Raises as `retried` does."""
-    if isinstance(error, BadRecord | MemoryError | OSError):  # errors of the machine are not a record's fault either
+    if isinstance(error, BadRecord | MemoryError | OSError):  # neither are the machine's errors
         raise error
     try:
         return act(*args, **kwargs)

@@ -1,6 +1,6 @@
 """Tells whether this worker is certainly still a member of its group.
 
-A former member's messages would come after its successor's, and the last row or alert of a key counts. So a worker
+Messages of a former member would come after its successor's, and the last row or alert of a key counts. So a worker
 sends nothing once its session may be over, until the group has confirmed its membership. It ends if the group has
 expelled it.
 """
@@ -12,7 +12,9 @@ from common.clock import SYSTEM, Clock, Instant
 from common.errors import KafkaUnusable
 
 SURE: Final = 0.8
-"""Part of a session for which an answer is valid: a message sent at its end arrives before the session ends."""
+"""Part of a session for which a confirmation is valid: a message sent at its end still arrives before the session
+ends.
+"""
 POLL_SECONDS: Final = 0.05
 
 

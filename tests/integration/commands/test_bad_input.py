@@ -201,7 +201,10 @@ def test_a_folder_without_anything_known_names_what_would_be_read(tmp_path: Path
     (tmp_path / "notes.txt").write_text("hello")
     done = leadsman("inspect", tmp_path)
     assert done.returncode == NO_SOURCE
-    assert f"{tmp_path}: this folder has nothing that Leadsman reads: no capture (*.jsonl, plain, .gz or .zst)" in done.stderr
+    assert (
+        f"{tmp_path}: this folder has nothing that Leadsman reads: no capture (*.jsonl, plain, .gz or .zst)"
+        in done.stderr
+    )
 
 
 def test_a_path_that_is_not_there_is_reported(tmp_path: Path) -> None:
