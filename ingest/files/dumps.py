@@ -210,7 +210,7 @@ class _Dump:
             if thing.resource == NODES.name:
                 self._nodes.add(thing.identity[2] if thing.identity else "")
             fact = Fact(thing, thing.node, newest, position)
-            if is_text or thing.is_taken_apart:
+            if is_text or thing.is_flattened:
                 self._pasted.append(fact)
                 self._texts.add(of_text or xxhash.xxh3_64_intdigest(thing.raw))
             else:

@@ -15,7 +15,7 @@ import xxhash
 
 from ingest.files.newest import newest_time
 from ingest.files.recognize import Thing
-from ingest.files.timeless import Needed, Starts, Version, changed_at, known, pods_of_events
+from ingest.files.timeless import NeededPods, Starts, Version, changed_at, pods_of_events, timeless_facts
 from ingest.model.objects.event import EventTimes, event_time
 from ingest.model.observation import EARLIEST, FROM_TEXT, Observed, Position, if_decodable, observation_of
 from ingest.resources.events import EVENTS
@@ -112,18 +112,18 @@ def _settings(facts: Sequence[Fact], earliest: datetime, starts: Starts) -> Iter
         before = fact
 
 
-def _needed(facts: Iterable[Fact]) -> Needed:
+def _needed(facts: Iterable[Fact]) -> NeededPods:
     facts = list(facts)
     if not any(fact.thing.resource == PODS.name for fact in facts):
-        return Needed(frozenset(), frozenset())
+        return NeededPods(frozenset(), frozenset())
     nodes = frozenset(fact.node for fact in facts if fact.thing.resource == STATS_SUMMARY.name)
-    return Needed(nodes, pods_of_events(fact.thing for fact in facts if fact.thing.resource == EVENTS.name))
+    return NeededPods(nodes, pods_of_events(fact.thing for fact in facts if fact.thing.resource == EVENTS.name))
 
 
-def _known(versions: Sequence[_Placed], earliest: datetime, starts: Starts, needed: Needed) -> Iterator[_Placed]:
+def _known(versions: Sequence[_Placed], earliest: datetime, starts: Starts, needed: NeededPods) -> Iterator[_Placed]:
     """Place implied facts of a Node or a Pod before everything else at their time."""
     read = [Version(each.fact.thing, each.ts) for each in versions]
-    for each in known(read, earliest, starts, needed):
+    for each in timeless_facts(read, earliest, starts, needed):
         fact_of = versions[each.number]
         rank = _RANKS[each.thing.resource] - len(_RANKS)
         position = fact_of.fact.position._replace(place=f"{fact_of.fact.position.place}, before")

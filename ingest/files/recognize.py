@@ -35,7 +35,7 @@ class Thing(NamedTuple):
     """True if its newest time is its own, not the dump's."""
     is_of_all_nodes: bool = False
     """True if it applies to each node without its own answer."""
-    is_taken_apart: bool = False
+    is_flattened: bool = False
     """True if an exporter left out the UID of an Event's object, which another file of the dump may have."""
 
 
@@ -83,18 +83,18 @@ def recognize(found: Found) -> Thing | None:
     change = _WATCH_TYPES.get(text_of(found.fields, "type"))
     if change and "object" in found.fields:
         return _watched(found, change)
-    is_taken_apart = False
+    is_flattened = False
     if not found.kind and is_exported(found.fields) and (event := event_in(found.fields)) is not None:
         lacks_uid = with_uid(event)
         raw = msgspec.json.encode(event)
         whole = if_decodable(_EVENT.decode, raw)
-        is_taken_apart = bool(lacks_uid and whole and whole.reason)
+        is_flattened = bool(lacks_uid and whole and whole.reason)
         found = found._replace(raw=raw, fields=FIELDS.decode(raw))
     found = _named(found)
     if name := _api_resource(found):
         if is_manifest(found):
             return None
-        return _api_object("list", name, "ADDED", found)._replace(is_taken_apart=is_taken_apart)
+        return _api_object("list", name, "ADDED", found)._replace(is_flattened=is_flattened)
     if is_about_a_cache(bytes(found.fields.get("text", b""))):
         return Thing("list", SCHEDULER_CACHE.name, "SNAPSHOT", found.raw)
     if found.kind == "Lease" and is_of_a_node(found.fields.get("metadata", msgspec.Raw())):

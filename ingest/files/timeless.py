@@ -35,7 +35,7 @@ class Version(NamedTuple):
     read_at: datetime
 
 
-class Known(NamedTuple):
+class TimelessFacts(NamedTuple):
     """The facts of a Node or a Pod, as an observation of type SNAPSHOT, and since when they hold."""
 
     thing: Thing
@@ -81,7 +81,7 @@ def changed_at(earlier_at: datetime, read_at: datetime, starts: Iterable[datetim
     return max(between) if between else earlier_at + (read_at - earlier_at) / 2
 
 
-class Needed(NamedTuple):
+class NeededPods(NamedTuple):
     """Selects the Pods of older Events and summaries, because facts of other Pods are not needed."""
 
     nodes: frozenset[str]
@@ -104,13 +104,15 @@ class Needed(NamedTuple):
         return pod.spec.node_name in self.nodes or uid in self.uids or mirrored in self.uids
 
 
-def known(versions: Sequence[Version], earliest: datetime, starts: Starts, needed: Needed) -> list[Known]:
-    """Yield a `Known` for the first version of an object, and for each version with other facts than the one before.
+def timeless_facts(
+    versions: Sequence[Version], earliest: datetime, starts: Starts, needed: NeededPods
+) -> list[TimelessFacts]:
+    """Return the facts of the first version of an object, and of each version that differs from the one before.
 
     `versions` have one UID, in order of time. The first holds since `earliest`, or since the object was created or
     the Pod started, if that is later. Versions that cannot be decoded, and Pods that are not needed, yield nothing.
     """
-    found: list[Known] = []
+    found: list[TimelessFacts] = []
     before: tuple[Node | Pod, datetime] | None = None
     for number, version in enumerate(versions):
         facts = _pod(version, needed) if version.thing.resource == PODS.name else _node(version)
@@ -128,7 +130,7 @@ def known(versions: Sequence[Version], earliest: datetime, starts: Starts, neede
             thing = version.thing
             raw = msgspec.json.encode(facts)
             found.append(
-                Known(Thing("list", thing.resource, "SNAPSHOT", raw, identity=thing.identity), since, number)
+                TimelessFacts(Thing("list", thing.resource, "SNAPSHOT", raw, identity=thing.identity), since, number)
             )
         before = facts, version.read_at
     return found
@@ -150,7 +152,7 @@ def _node(version: Version) -> Node | None:
         return None
 
 
-def _pod(version: Version, needed: Needed) -> Pod | None:
+def _pod(version: Version, needed: NeededPods) -> Pod | None:
     """Return the timeless facts of a Pod on a node, if they are needed."""
     if not needed.may_have(version.thing):
         return None

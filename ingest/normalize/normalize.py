@@ -83,8 +83,8 @@ def _why(resource: str, error: Exception) -> tuple[str, str]:
 
 def _source_error(observation: Observation) -> Record:
     reported = _error(observation.object)
-    told = asdict(replace(reported, error=scrub(reported.error)))
-    return SourceErrorRecord(**seen(observation), node=observation.node, resource=observation.resource, **told)
+    fields = asdict(replace(reported, error=scrub(reported.error)))
+    return SourceErrorRecord(**seen(observation), node=observation.node, resource=observation.resource, **fields)
 
 
 def _complete_list(observation: Observation) -> Record:
@@ -93,8 +93,8 @@ def _complete_list(observation: Observation) -> Record:
 
 
 def _sign_of_life(observation: Observation) -> Record:
-    resource, heard = AGENT if observation.node else observation.resource, asdict(_bookmark(observation.object))
-    return HeardRecord(**seen(observation), resource=resource, target=observation.node, **heard)
+    resource, fields = AGENT if observation.node else observation.resource, asdict(_bookmark(observation.object))
+    return HeardRecord(**seen(observation), resource=resource, target=observation.node, **fields)
 
 
 _OF_STREAMS: Final[Mapping[Change, Callable[[Observation], Record]]] = {

@@ -2,7 +2,7 @@
 
 A line with the content of an Event becomes an Event with the line's time, so that every analytic knows what the
 recorder dropped. `KubeletLine` keeps the line itself. If an Event in the same dump reports the same eviction, refusal
-or start (`told`), only the line is kept, because it happened once.
+or start (`is_reported`), only the line is kept, because it happened once.
 """
 
 import re
@@ -185,7 +185,7 @@ class Line(msgspec.Struct, frozen=True):
     earliest: datetime | None = None
     latest: datetime | None = None
     """Bounds of its time, if neither log nor dump has the year and the zone."""
-    told: bool = False
+    is_reported: bool = msgspec.field(name="told", default=False)
     """True if an Event of the same dump reports it."""
 
 
@@ -265,7 +265,7 @@ def _records(observation: Observation, line: Line) -> list[Record]:
         earliest=line.earliest,
         latest=line.latest,
     )
-    if event is None or line.told:
+    if event is None or line.is_reported:
         event = Event(metadata=EventMetadata("kubelet-log"))
     record = EventRecord(**seen(observation), node=node, change="ADDED", object=event, line=kept_line)
     return [record, *rejection_of_event(observation, event, node)]

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from typing import Any, Final, NamedTuple
 
 from sql.database.open import Database
-from sql.questions.fit import LAST, WAITING, Known, read_known
+from sql.questions.fit import LAST, WAITING, ClusterFacts, read_known
 from sql.questions.fit_storage import BUDGETS
 from sql.schema.statements import query_unless_empty
 from streams.questions.drain import Cluster, DrainedPod
@@ -28,7 +28,7 @@ WHERE node IN {{nodes:Array(String)}} AND change IN ('bound', 'updated')
 class Drain(NamedTuple):
     """The nodes, their pods and budgets, and where the pods could go."""
 
-    known: Known
+    known: ClusterFacts
     pods: list[DrainedPod]
     cluster: Cluster
     budgets_are_listed: bool

@@ -90,7 +90,7 @@ GROUP BY cluster, namespace, labels, constraints, preferences, terminating
 """
 
 
-class Known(NamedTuple):
+class ClusterFacts(NamedTuple):
     """A database's facts about a cluster that decide where pods could go."""
 
     cluster: str
@@ -116,7 +116,7 @@ class Known(NamedTuple):
         """Return the time of the newest row that was read."""
         return max(self.read_at.values(), default=None)
 
-    def of(self, node: str) -> "Known":
+    def of(self, node: str) -> "ClusterFacts":
         """Return the facts about one node. Raises BadParameter for an unknown node."""
         if node not in self.read_at:
             raise BadParameter(
@@ -126,7 +126,7 @@ class Known(NamedTuple):
         return self._replace(read_at={node: self.read_at[node]}, candidates=only)
 
 
-def fit_document(known: Known, request: FitRequest, found: Answer) -> dict[str, Any]:
+def fit_document(known: ClusterFacts, request: FitRequest, found: Answer) -> dict[str, Any]:
     """Return an answer for programs: cluster, as_of, the request, and the fields of `Answer`."""
     return {
         "cluster": known.cluster,
@@ -136,7 +136,7 @@ def fit_document(known: Known, request: FitRequest, found: Answer) -> dict[str, 
     }
 
 
-def read_known(database: Database, cluster: str = "", node: str = "", *, with_pods: bool = False) -> Known:
+def read_known(database: Database, cluster: str = "", node: str = "", *, with_pods: bool = False) -> ClusterFacts:
     """Read the facts about the nodes of a cluster, or about one of them; `with_pods` if a pod depends on its
     neighbours. `cluster` may be empty if the database has no more than one. Raises BadParameter for an unknown
     cluster or node, and DatabaseError.
@@ -148,7 +148,7 @@ def read_known(database: Database, cluster: str = "", node: str = "", *, with_po
 
 def read_clusters(
     database: Database, clusters: Sequence[str], pods: Literal["none", "constrained", "all"]
-) -> dict[str, Known]:
+) -> dict[str, ClusterFacts]:
     """Read the facts about the nodes of each cluster, with the selected pods. Raises DatabaseError."""
     database = database.noting_empty_tables()
     rows = [
@@ -169,7 +169,7 @@ def read_clusters(
 
 def _known(
     cluster: str, rows: Sequence[list[RowDict]], pods: Mapping[str, list[Neighbour]] | None, scheduled: Scheduled
-) -> Known:
+) -> ClusterFacts:
     nodes, whatif = rows[0], rows[-1]
     made_at = {row["node"]: row["created_at"] for row in nodes}
     tables = [_by_node(evidence, made_at) for evidence in rows[1:]]
@@ -178,7 +178,7 @@ def _known(
     storage, devices = scheduled.storage(), scheduled.devices()
     if pods is not None:
         candidates = with_devices([*with_volumes(candidates, storage)], devices)
-    return Known(
+    return ClusterFacts(
         cluster=cluster,
         read_at={evidence.node["node"]: max(_times(evidence)) for evidence in found},
         candidates=candidates,
@@ -243,7 +243,7 @@ WHERE node = {{node:String}} AND change IN ('bound', 'updated') AND owner_kind I
 """
 
 
-def one_more(database: Database, known: Known, node: str) -> Known:
+def one_more(database: Database, known: ClusterFacts, node: str) -> ClusterFacts:
     """Return the facts about a new node like `node`, beside all others. Raises BadParameter and DatabaseError."""
     (like,) = known.of(node).candidates
     rows = read_rows(database, _STAYING, [known.cluster], node=node)[known.cluster]

@@ -5,7 +5,7 @@ from collections.abc import Hashable
 from typing import Final
 
 from sql.database.open import Database
-from sql.questions.fit import LAST, Known, read_rows
+from sql.questions.fit import LAST, ClusterFacts, read_rows
 from sql.questions.fit_rows import neighbour
 from sql.questions.fit_storage import BUDGETS
 from streams.questions.fit import prepared
@@ -27,7 +27,7 @@ WHERE node != '' AND change IN ('bound', 'updated')
 """
 
 
-def read_preemption(database: Database, known: Known, pod: PodRequest) -> PreemptionAnswer | None:
+def read_preemption(database: Database, known: ClusterFacts, pod: PodRequest) -> PreemptionAnswer | None:
     """Return the result of preemption for a pod; None if the scheduler would not try it.
 
     `known` has all nodes with their pods. Raises DatabaseError.

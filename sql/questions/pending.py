@@ -12,7 +12,7 @@ from typing import Any, Final
 from common.clock import SYSTEM
 from sql.database.lean_arrow import pa
 from sql.database.open import Database
-from sql.questions.fit import LAST, Known, read_clusters
+from sql.questions.fit import LAST, ClusterFacts, read_clusters
 from sql.schema.statements import query_unless_empty
 from streams.questions.pending import Kind, Outcome, Waiting, judged, needs_all_pods, waiting_pod
 
@@ -88,7 +88,7 @@ def _calculate(database: Database, clusters: Sequence[str]) -> None:
     database.insert(TABLE, pa.concat_tables(tables))
 
 
-def _kinds(known: Known, waiting: Iterable[Waiting]) -> Iterator[Kind]:
+def _kinds(known: ClusterFacts, waiting: Iterable[Waiting]) -> Iterator[Kind]:
     return judged(
         waiting,
         known.everywhere,
@@ -99,7 +99,7 @@ def _kinds(known: Known, waiting: Iterable[Waiting]) -> Iterator[Kind]:
     )
 
 
-def _columns(known: Known, kinds: Iterable[Kind]) -> pa.Table:
+def _columns(known: ClusterFacts, kinds: Iterable[Kind]) -> pa.Table:
     """Return a row for each kind and outcome; only the first row of a kind lists the pods.
 
     Without pods, return one empty row.

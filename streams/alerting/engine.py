@@ -164,7 +164,7 @@ class Engine:
             suppressed = self._suppressed if state.drained else ()
             state, firing = fired(state, at, repeat=concluded.new_minute, suppressed=suppressed)
             emitted += ended + firing
-        if is_data or state.heard_at is None:
+        if is_data or state.last_data_at is None:
             state = with_data(state, at)
         return remembered(state, emitted), [*emitted, *failed]
 

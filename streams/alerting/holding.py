@@ -82,7 +82,7 @@ class State(msgspec.Struct, frozen=True, omit_defaults=True):
     """Alerts by name, then by the `key_of` their labels; a name without alerts is left out."""
     resolved: dict[str, datetime] = {}
     """When each alert that no longer fires was resolved, by fingerprint; until it is withdrawn."""
-    heard_at: datetime | None = None
+    last_data_at: datetime | None = msgspec.field(name="heard_at", default=None)
     """When the log had its last data; None without active alerts."""
     drained: bool = False
     """True if the log's node is cordoned, or an autoscaler drains it."""
@@ -191,8 +191,8 @@ def resolved_all(state: State, at: datetime, why: str) -> tuple[State, list[Aler
 
 def with_data(state: State, at: datetime) -> State:
     """Return the state after the log had data at `at`."""
-    heard_at = max(at, state.heard_at or at) if state.active else None
-    return state if heard_at == state.heard_at else msgspec.structs.replace(state, heard_at=heard_at)
+    last_data_at = max(at, state.last_data_at or at) if state.active else None
+    return state if last_data_at == state.last_data_at else msgspec.structs.replace(state, last_data_at=last_data_at)
 
 
 def lost(state: State, at: datetime, of_sources: Collection[str], *, data: bool = False) -> tuple[State, list[Alert]]:
@@ -201,7 +201,7 @@ def lost(state: State, at: datetime, of_sources: Collection[str], *, data: bool 
 
     Alerts named in `of_sources` are about the silence itself. They end SILENT after their own last news.
     """
-    if state.heard_at is None or at < state.heard_at + SILENT:
+    if state.last_data_at is None or at < state.last_data_at + SILENT:
         return state, []
     anew_at = at if data else at + SILENT
     rows: list[Alert] = []
@@ -209,7 +209,7 @@ def lost(state: State, at: datetime, of_sources: Collection[str], *, data: bool 
     for name, of_name in state.active.items():
         active[name] = {}
         for key, alert in of_name.items():
-            since = max(state.heard_at, alert.ended_at or at) if name in of_sources else state.heard_at
+            since = max(state.last_data_at, alert.ended_at or at) if name in of_sources else state.last_data_at
             if at < since + SILENT:
                 active[name][key] = alert
                 continue

@@ -32,7 +32,7 @@ _MICROSECOND: Final = timedelta(microseconds=1)
 _REMOVED: Final = "RemovingNode"
 
 
-class Announced(msgspec.Struct, frozen=True):
+class StateEvent(msgspec.Struct, frozen=True):
     """The newest Event that states the node's condition."""
 
     at: datetime
@@ -45,7 +45,7 @@ class Announced(msgspec.Struct, frozen=True):
 class State(msgspec.Struct, frozen=True):
     last: NodeRow | None = None
     """The node according to its object alone."""
-    announced: Announced | None = None
+    announced: StateEvent | None = None
 
 
 def step(state: State, record: NodeRecord | InventoryRecord | EventRecord) -> tuple[State, Sequence[Output]]:
@@ -125,7 +125,7 @@ def _with_event(state: State, record: EventRecord) -> State:
     is_newer = state.announced is None or when.at > state.announced.at
     if not (is_newer and when.is_known) or (is_ready is None and event.reason != _REMOVED):
         return state
-    return msgspec.structs.replace(state, announced=Announced(when.at, is_ready))
+    return msgspec.structs.replace(state, announced=StateEvent(when.at, is_ready))
 
 
 def _rows(state: State) -> list[NodeRow]:

@@ -79,7 +79,7 @@ def completed(
     pasted = list(_in_namespaces(pasted, objects, hosts))
     nodes = {**hosts, **_nodes_of_pods((*pasted, *objects))}
     dated = dict(chain.from_iterable(_transitions(fact) for fact in (*pasted, *objects)))
-    told_of: dict[tuple[str, ...], list[Fact]] = {}
+    texts_of: dict[tuple[str, ...], list[Fact]] = {}
     for fact in pasted:
         is_event = fact.thing.resource == EVENTS.name
         telling = _message_and_object(fact) if is_event else ()
@@ -88,8 +88,8 @@ def completed(
             continue
         if _is_unnamed(fact) and _words(fact) & named:
             continue  # its object is in another text
-        told_of.setdefault(key, []).append(fact)
-    for fact in map(_fullest, told_of.values()):
+        texts_of.setdefault(key, []).append(fact)
+    for fact in map(_fullest, texts_of.values()):
         is_event = fact.thing.resource == EVENTS.name
         fact = _with_uid(_hosted(fact, nodes) if is_event else _bound(fact, nodes), uids)  # noqa: PLW2901 - as it is
         yield (_dated(fact, dated) if is_event else fact)._replace(is_from_text=True)

@@ -114,7 +114,7 @@ class Pod(NamedTuple):
     """Its status message if it was evicted, else empty."""
 
 
-class Known(NamedTuple):
+class KnownLine(NamedTuple):
     """A log line with a known text."""
 
     line: Line
@@ -125,7 +125,7 @@ class Known(NamedTuple):
 
 
 class Log(NamedTuple):
-    lines: Sequence[Known]
+    lines: Sequence[KnownLine]
     node: str
     """The name under which the kubelet registered its node; empty if the log lacks it."""
     host: str
@@ -162,7 +162,7 @@ def without_lines(data: bytes) -> str:
 def read_log(data: bytes) -> Log:
     """Read the known lines of a kubelet's log; other lines are skipped."""
     uids, (years, offset) = _uids(data), clock_of(data)
-    lines: list[Known] = []
+    lines: list[KnownLine] = []
     parsed = ((parse(data[start:end]), end) for start, end in lines_with(_NEEDLES, data))
     found = [
         (line, end) for line, end in parsed if line is not None and line.said in SAID and (line.at or line.local)
@@ -173,7 +173,7 @@ def read_log(data: bytes) -> Log:
             own = line.values.get("podUID")
             pod = line.values.get("pod") or line.values.get("object")
             uid = own if isinstance(own, str) and own else _uid_at(data, uids, pod, end)
-            lines.append(Known(line, uid, year_at(years, end)))
+            lines.append(KnownLine(line, uid, year_at(years, end)))
     node = registered[1].decode() if (registered := _REGISTERED.search(data)) else ""
     offset = offset if offset is not None else _offset_of_lines(each.line for each in lines)
     lines = _of_machines(data, lines)
@@ -181,7 +181,7 @@ def read_log(data: bytes) -> Log:
     return Log(_with_resources(lines), node, host, offset, [line for line, _ in found])
 
 
-def _of_machines(data: bytes, lines: list[Known]) -> list[Known]:
+def _of_machines(data: bytes, lines: list[KnownLine]) -> list[KnownLine]:
     """Give lines without a host the only machine in the file."""
     machines = {found[1].decode() for found in _MACHINE.finditer(data)}
     if len(machines) != 1:
@@ -190,7 +190,7 @@ def _of_machines(data: bytes, lines: list[Known]) -> list[Known]:
     return [each if each.line.host else each._replace(line=each.line._replace(host=host)) for each in lines]
 
 
-def _with_resources(lines: Sequence[Known]) -> list[Known]:
+def _with_resources(lines: Sequence[KnownLine]) -> list[KnownLine]:
     """Give lines about an eviction the resource that the same kubelet named before."""
     by_host: defaultdict[str, list[int]] = defaultdict(list)
     for number, each in enumerate(lines):
@@ -371,7 +371,7 @@ def _mark_reported(lines: list[Placed], node: str, events: Events) -> Iterator[P
                     break
                 reported.add(left.pop(place)[1])
     for number, each in enumerate(lines):
-        yield each._replace(line=msgspec.structs.replace(each.line, told=True)) if number in reported else each
+        yield each._replace(line=msgspec.structs.replace(each.line, is_reported=True)) if number in reported else each
 
 
 def _nearest(lines: Sequence[tuple[datetime, int]], event: DumpEvent, slack: timedelta) -> int | None:

@@ -17,7 +17,13 @@ from ingest.files.history import Fact
 from ingest.files.lines import named
 from ingest.files.recognize import Thing, node_in_path
 from ingest.files.texts.kubelet_log import DumpEvent, Log, Placed, Pod, grouped, object_key, placed, read_log
-from ingest.files.texts.scheduler_log import SchedulerLog, is_schedulers_log, read_attempts, told, with_times
+from ingest.files.texts.scheduler_log import (
+    SchedulerLog,
+    is_schedulers_log,
+    read_attempts,
+    scheduler_events,
+    with_times,
+)
 from ingest.model.objects.base import UNKNOWN_NAME, Condition, in_utc
 from ingest.model.objects.event import Event, EventTimes, event_time
 from ingest.model.observation import EARLIEST, LATEST, UNDECODABLE, Position
@@ -163,7 +169,7 @@ class Logs:
             return
         known = list(known)
         of_dump, uids = list(_dump_events(known)), _pods_by_name(known)
-        events, told_of = grouped(of_dump), _pods_told_of(known, of_dump)
+        events, mentioned = grouped(of_dump), _mentioned_pods(known, of_dump)
         for path, tried in self._schedulers:
             attempts = list(with_times(tried, newest, uids))
             for number, (at, attempt) in enumerate(attempts, start=1):
@@ -173,7 +179,7 @@ class Logs:
                     thing, "", at, Position(named(path), f"attempt {number} of the scheduler"), is_from_text=True
                 )
             has_year = is_dated or all(each.year is not None or each.line.at for each in tried.attempts)
-            for event in told(attempts, told_of, is_dated=has_year):
+            for event in scheduler_events(attempts, mentioned, is_dated=has_year):
                 yield _event_fact(event, Position(named(path), "the scheduler's lines about a pod"))
         nodes = sorted(
             {fact.thing.identity[2] for fact in known if fact.thing.resource == NODES.name and fact.thing.identity}
@@ -207,7 +213,7 @@ def _event_fact(event: Event, position: Position) -> Fact:
     return Fact(thing, "", event.last_timestamp, position, is_from_text=True)
 
 
-def _pods_told_of(facts: Iterable[Fact], events: Iterable[DumpEvent]) -> set[str]:
+def _mentioned_pods(facts: Iterable[Fact], events: Iterable[DumpEvent]) -> set[str]:
     """Return the pods that are in a dump, and those about which its Events say that no node was found, as
     `namespace/name`.
     """

@@ -79,14 +79,14 @@ _MOST_PLUGINS: Final = 64
 _AHEAD: Final = timedelta(days=1)
 
 
-class Tried(NamedTuple):
+class LoggedAttempt(NamedTuple):
     attempt: Attempt
     line: Line
     year: int | None
 
 
 class SchedulerLog(NamedTuple):
-    attempts: list[Tried]
+    attempts: list[LoggedAttempt]
     offset: timedelta
 
 
@@ -105,7 +105,7 @@ def is_schedulers_log(data: bytes) -> bool:
 def read_attempts(data: bytes) -> SchedulerLog:
     """Read the attempts that have a result."""
     years, offset = clock_of(data)
-    attempts: list[Tried] = []
+    attempts: list[LoggedAttempt] = []
     begun: dict[str, _Open] = {}
     pod = ""
     for start, end in islice(lines_with(_NEEDLES, data), _MOST_LINES):
@@ -120,7 +120,7 @@ def read_attempts(data: bytes) -> SchedulerLog:
         if said in {_NO_FIT, _NO_NODES, _BOUND}:
             attempt = _result(said, values, pod, begun.pop(pod, None))
             if attempt.text or attempt.node:
-                attempts.append(Tried(attempt, line, year_at(years, end)))
+                attempts.append(LoggedAttempt(attempt, line, year_at(years, end)))
         elif said in _SAID:
             if said == _BEGUN or pod not in begun:
                 begun.pop(pod, None)
@@ -199,7 +199,9 @@ def with_times(log: SchedulerLog, newest: datetime, pods: Mapping[str, Pod]) -> 
             yield at, replace(attempt, at=at, uid=uid)
 
 
-def told(attempts: Iterable[tuple[datetime, Attempt]], known: Container[str], *, is_dated: bool) -> Iterator[Event]:
+def scheduler_events(
+    attempts: Iterable[tuple[datetime, Attempt]], known: Container[str], *, is_dated: bool
+) -> Iterator[Event]:
     """Yield the Events that a scheduler writes with these lines, about pods that are not `known` by `namespace/name`.
 
     There is one for each pod and text, and one for the placement of a pod that failed before. Without `is_dated`,

@@ -10,7 +10,7 @@ from common.text import plain
 from leadsman.cli.present.tables import of_text, raw_rows
 from sql.database.open import Result
 from sql.questions.cells import CELL, Column
-from sql.questions.fit import Known
+from sql.questions.fit import ClusterFacts
 from streams.questions.fit import Answer, NodeAnswer
 from streams.questions.fit_preemption import PreemptionAnswer, VictimAnswer
 from streams.questions.fit_request import MILLI, FitRequest
@@ -27,7 +27,7 @@ _VERDICT: Final = 2
 
 
 def fit_lines(
-    known: Known, request: FitRequest, found: Answer, *, insists: bool = True, more: bool = False
+    known: ClusterFacts, request: FitRequest, found: Answer, *, insists: bool = True, more: bool = False
 ) -> Iterator[str]:
     """Yield the answer in sentences, with names in plain text.
 

@@ -12,7 +12,7 @@ from leadsman.web.reading.margins import SOON_SECONDS
 from leadsman.web.reading.nodes import UNEVEN, NodeLine, read_nodes
 from leadsman.web.reading.scope import Scope, Span
 from sql.database.open import Database
-from streams.fold.findings import BROKEN_GC, gc_is_heard
+from streams.fold.findings import BROKEN_GC, gc_counts_for
 from streams.rules.eviction.order import UNEXPLAINED
 from streams.rules.pod_ends.machine import DRAINS, INTERRUPTED
 from streams.rules.pod_ends.when import DRAINERS, drainer
@@ -321,7 +321,7 @@ def _goes_on(row: RowDict, scope: Scope, recovered_at: datetime | None) -> bool:
         or (recovered_at is not None and recovered_at >= row["updated_at"])
     ):
         return False
-    is_news = scope.judged_at - row["last_at"] < gc_is_heard(row["verdict"], row["reason"])
+    is_news = scope.judged_at - row["last_at"] < gc_counts_for(row["verdict"], row["reason"])
     return is_news or not is_stale(row["sampled_at"], scope.of_node(row["node"]))
 
 

@@ -67,7 +67,7 @@ def skew_row(cluster: str, bucket: datetime, nodes: Iterable[Entry]) -> NumaSkew
 
 def late_joiners_row(cluster: str, bucket: datetime, nodes: dict[str, Entry], group_gap: timedelta) -> LateJoiners:
     aged = [
-        rule.Aged(each.created_at, node, each.exclusive / each.allocatable)
+        rule.NodeAge(each.created_at, node, each.exclusive / each.allocatable)
         for node, each in nodes.items()
         if each.created_at is not None
     ]

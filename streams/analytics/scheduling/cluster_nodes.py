@@ -32,7 +32,7 @@ class KnownNode(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """Taints that keep pods away."""
 
 
-class Gone(msgspec.Struct, frozen=True, gc=False):
+class DeletedNode(msgspec.Struct, frozen=True, gc=False):
     """A recently deleted node."""
 
     name: str
@@ -46,7 +46,7 @@ class ClusterNodes(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     nodes: dict[str, KnownNode] = {}
     since: list[datetime] = []
     """Start times of all nodes, sorted."""
-    gone: list[Gone] = []
+    gone: list[DeletedNode] = []
 
 
 def observe(state: ClusterNodes, record: NodeRecord) -> ClusterNodes:
@@ -136,7 +136,7 @@ def _ready_since(node: Node, seen_at: datetime) -> datetime | None:
 def _without(state: ClusterNodes, name: str, record: NodeRecord) -> ClusterNodes:
     """Remove a node if the record is about a new node of that name: the old one's deletion was not seen."""
     node = state.nodes[name]
-    gone = Gone(name, node.since, record.ts, unseen=record.reconciled or record.change != "DELETED")
+    gone = DeletedNode(name, node.since, record.ts, unseen=record.reconciled or record.change != "DELETED")
     since = state.since.copy()
     since.remove(node.since)
     return ClusterNodes(

@@ -219,7 +219,7 @@ def frees_too_little(verdict: str, reason: str) -> bool:
     return verdict == "insufficient_freed" or reason in _TOO_LITTLE
 
 
-def gc_is_heard(verdict: str, reason: str) -> timedelta:
+def gc_counts_for(verdict: str, reason: str) -> timedelta:
     """Return how long a failure counts.
 
     By default its alert fires for the same time, unless samples show that it continues. A run comes every 5 minutes,
