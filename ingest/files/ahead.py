@@ -126,7 +126,7 @@ def _bytes_on_disk(paths: Iterable[Path]) -> int:
 def _frames(asked: bytes) -> Iterator[_Frame]:
     decode = msgspec.msgpack.Decoder(_Frame).decode
     command = [sys.executable, "-P", "-m", __name__]
-    with subprocess.Popen(  # noqa: S603  # Python itself, with a module of ours
+    with subprocess.Popen(  # noqa: S603  # Python itself, with our own module
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, pipesize=PIPE_BYTES
     ) as process:
         try:

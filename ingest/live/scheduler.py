@@ -1,5 +1,5 @@
-"""Reads a scheduler's metrics for the number of nodes in its cache and of pods in its queues (rules:
-scheduler-cache).
+"""Reads a scheduler's metrics for the number of nodes in its cache and of pods in its queues
+(rules: scheduler-cache).
 """
 
 import re

@@ -1,6 +1,8 @@
-"""Filters texts in one of two modes: without credentials, or only known texts by reason and shape (rules:
-known-messages). Pure. An Event, condition or status can have any text: from a controller, from a container, or from
-anyone who can create Events. In strict mode, a text that no Kubernetes component is known to write with its reason is
+"""Filters texts in one of two modes: without credentials, or only known texts by reason and shape
+(rules: known-messages). Pure.
+
+An Event, condition or status can have any text: from a controller, from a container, or from anyone who can create
+Events. In strict mode, a text that no Kubernetes component is known to write with its reason is
 withheld; only its length is kept.
 """
 

@@ -92,7 +92,7 @@ class KnownPodRecord(Record, frozen=True, tag="known_pod"):
 
 
 class PodPlacement(Record, frozen=True, tag="pod_placement"):
-    """For each record of a bound pod, the fields that the scheduler's view needs; on the cluster's log.
+    """The fields of a bound pod that the scheduler's view needs, once for each of its records; on the cluster's log.
 
     `node` is empty, as for all records of that log; `target` is the node.
     """
@@ -170,8 +170,8 @@ class MetricsRecord(Record, frozen=True, tag="metrics"):
 
 
 class CpuManagerRecord(Record, frozen=True, tag="cpu_manager_state"):
-    """The kubelet's checkpoint as its JSON text, because its checksum is verified by the rule (rules:
-    cpu-checkpoint).
+    """The kubelet's checkpoint as its JSON text, because its checksum is verified by the rule
+    (rules: cpu-checkpoint).
     """
 
     checkpoint: str
@@ -229,7 +229,7 @@ class NodeResourceTopologyRecord(Record, frozen=True, tag="noderesourcetopology"
 
 
 class NodeNumaRecord(Record, frozen=True, tag="node_numa"):
-    """For each change of a node's NUMA numbers, the facts that the analysis across nodes needs; on the cluster's log.
+    """The facts for the analysis across nodes, at each change of a node's NUMA numbers; on the cluster's log.
 
     `node` is empty, as for all records of that log; `target` is the node.
     """

@@ -141,8 +141,8 @@ class NodeStats(_Part, frozen=True):
 
     @property
     def signal_memory(self) -> MemoryStats:
-        """Return the memory that `memory.available` counts: on Windows the commit charge (rules:
-        eviction-signals).
+        """Return the memory that `memory.available` counts: on Windows the commit charge
+        (rules: eviction-signals).
         """
         committed = self._memory_of("windows-global-commit-memory")
         if committed is None:

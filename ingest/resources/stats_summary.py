@@ -53,9 +53,9 @@ def node_sample(node: NodeStats) -> NodeSample:
 def pod_columns(pods: list[PodStats]) -> PodColumns:
     """Return the pods' rows of `pod_samples` by column.
 
-    It leaves out the volumes of claims and the service account's token, which are elsewhere or in memory (rules:
-    eviction-order). A summary does not distinguish a Secret or a memory-backed emptyDir from a local volume, so these
-    are counted.
+    It leaves out the volumes of claims and the service account's token, which are elsewhere or in memory
+    (rules: eviction-order). A summary does not distinguish a Secret or a memory-backed emptyDir from a local volume,
+    so these are counted.
     """
     return PodColumns(**_by_column(_POD_SOURCES, map(_of_pod, pods)), **_by_column(_Local._fields, map(_local, pods)))
 
@@ -141,8 +141,8 @@ def _named_node(fields: Fields) -> str:
 
 
 def _known(summary: Summary) -> tuple[NodeSample, PodColumns]:
-    """Leave out PSI values of 0, which kernels without PSI have: some task has waited since boot (rules:
-    psi-and-swap).
+    """Leave out PSI values of 0, which kernels without PSI have: some task has waited since boot
+    (rules: psi-and-swap).
     """
     sample, pods = node_sample(summary.node), pod_columns(summary.pods or [])
     if sample.cpu_psi_some_total_nanoseconds == 0:

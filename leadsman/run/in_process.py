@@ -307,7 +307,7 @@ async def _glance(live: Live, process: InProcess, glance: Glance, reader: Databa
 
 
 async def _listed(live: Live, resources: Collection[str] = ()) -> None:
-    while not live.is_listed(resources):  # noqa: ASYNC110  # five sources would have to tell of it
+    while not live.is_listed(resources):  # noqa: ASYNC110  # five sources would have to report it
         await asyncio.sleep(LISTED_SECONDS)
 
 

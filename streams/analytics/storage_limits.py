@@ -1,5 +1,5 @@
-"""Limits of each pod on its node's disk, when first seen and when changed: table `storage_limits` (rules:
-disk-growth).
+"""Limits of each pod on its node's disk, when first seen and when changed: table `storage_limits`
+(rules: disk-growth).
 """
 
 from collections.abc import Iterator, Mapping, Sequence

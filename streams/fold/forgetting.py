@@ -64,7 +64,7 @@ def step(
 
 
 def _unseen(uids: Mapping[str, str], listed: InventoryRecord) -> list[Output]:
-    """For each node that the list lacks, return the smallest part of the list that shows this to the node's log."""
+    """Return, for each node that the list lacks, the smallest part of the list that shows this to the node's log."""
     gone, keys = {*listed.gone(uids.values())}, sorted(listed.keys)
     found: list[Output] = []
     for node, uid in sorted(uids.items()):

@@ -103,7 +103,7 @@ def retried(name: str, act: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -
     """
     try:
         return act(*args, **kwargs)
-    except Exception as error:  # noqa: BLE001  # the second time tells
+    except Exception as error:  # noqa: BLE001  # the second attempt decides
         return retry(name, error, act, *args, **kwargs)
 
 

@@ -324,7 +324,7 @@ def _app(
         producer_compression_type="zstd",
         producer_max_request_size=MAX_MESSAGE_BYTES,
         topic_disable_leader=True,
-        topic_allow_declare=False,  # Faust would ask one broker, and end if it is away; `ensure_topics` makes them
+        topic_allow_declare=False,  # Faust would ask one broker, and end if it is down; `ensure_topics` makes them
         topic_replication_factor=replication_factor,
         table_standby_replicas=0,
         web_enabled=False,

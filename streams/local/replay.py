@@ -104,7 +104,7 @@ class Replay:
         """Without checkpoints, no other replay can continue this one, and the states of logs are not saved.
 
         `passes` withdraw conclusions of earlier passes over a dump that this one replaces. With `resumes`, everything
-        follows the database's content whatever its time, because clocks may be set back.
+        follows the database's content, independent of its time, because clocks may be set back.
         """
         self.report = ReplayReport()
         self._resumes = resumes

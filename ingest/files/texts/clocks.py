@@ -1,5 +1,5 @@
-"""Finds the year and zone of a kubelet's log from other times in its file, because klog writes neither (rules:
-kubelet-log).
+"""Finds the year and zone of a kubelet's log from other times in its file, because klog writes neither
+(rules: kubelet-log).
 """
 
 import re

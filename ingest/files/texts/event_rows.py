@@ -1,5 +1,5 @@
-"""Reads rows of Events in text of `kubectl describe`, below their object or pasted on their own (rules:
-pasted-text).
+"""Reads rows of Events in text of `kubectl describe`, below their object or pasted on their own
+(rules: pasted-text).
 """
 
 import re

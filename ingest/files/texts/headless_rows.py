@@ -1,5 +1,5 @@
-"""Reads rows of custom columns without headings: by the command above, or by the form of the cells (rules:
-pasted-text).
+"""Reads rows of custom columns without headings: by the command above, or by the form of the cells
+(rules: pasted-text).
 """
 
 import re

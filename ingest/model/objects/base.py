@@ -11,7 +11,7 @@ UNKNOWN_NAME: Final = "(unknown)"
 """Placeholder for a node or a namespace that a text lacks; no real one can have this name."""
 
 Quantity: TypeAlias = str | Int64 | float
-"""A resource quantity as the API prints it ("100m", "2Gi"), or as a manifest may have it (2)."""
+"""A resource quantity as the API prints it ("100m", "2Gi"), or a number in a manifest (2)."""
 ResourceList: TypeAlias = dict[str, Quantity]
 
 

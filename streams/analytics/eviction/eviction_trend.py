@@ -33,7 +33,7 @@ from streams.rules.image_gc.thresholds import (
 )
 
 SOFT_GAP: Final = timedelta(minutes=5)
-"""After a longer time without a sample, it is unknown whether a soft threshold was met all the time."""
+"""Longest time between samples for which a soft threshold counts as met all the time."""
 _NO_THRESHOLDS: Final = SignalThresholds()
 _NEVER: Final = (None, None, None)
 

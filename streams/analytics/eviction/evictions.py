@@ -159,7 +159,7 @@ def _pod(state: State, record: PodRecord) -> tuple[State, Sequence[Output | BadR
         try:
             state, rows = _hear(state, record, witness)
         except BadRecord as error:
-            # whatever the text, the pod has ended and is no longer ranked
+            # even if the text is unknown, the pod has ended and is no longer ranked
             rows = (error,)
     if state.implied_pods:
         state = msgspec.structs.replace(state, implied_pods=taken(state.implied_pods, pod.metadata.uid))

@@ -48,8 +48,8 @@ def conclude(state: State, watermark: datetime) -> tuple[State, list[Row]]:
 
 
 def _judge(state: State, failure: OpenFailure, cluster: Cluster, witnessed: AbstractSet[str]) -> Iterator[Row]:
-    """`witnessed` has pods of open failures, by witness: no other witness adds anything to a condition (rules:
-    blind-spots).
+    """`witnessed` has pods of open failures, by witness: no other witness adds anything to a condition
+    (rules: blind-spots).
     """
     row = failure.row
     known = existing_for(state.nodes, row.ts, YOUNG)

@@ -39,8 +39,8 @@ def event_count(event: Event) -> int:
 
 
 def occurrences(event: Event, *, added: bool, before: Counted | None, now: Counted) -> Occurrences:
-    """Return the occurrences that a version of an Event adds to those counted `before` of the same name (rules:
-    event-counts).
+    """Return the occurrences that a version of an Event adds to those counted `before` of the same name
+    (rules: event-counts).
 
     0 for a repeated delivery, a relist, or a version older than the one before.
     """

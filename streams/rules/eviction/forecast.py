@@ -109,7 +109,7 @@ def floor(swings: Swings, now: float) -> Floor | None:
     spread = sum((low.seconds - middle) ** 2 for low in lows)
     slope = sum((low.seconds - middle) * (low.value - mean) for low in lows) / spread
     noise = UNKNOWN_NOISE * height
-    if count > 2:  # noqa: PLR2004  # two lie on any line
+    if count > 2:  # noqa: PLR2004  # two fit any line
         residue = sum((low.value - mean - slope * (low.seconds - middle)) ** 2 for low in lows)
         freedom = count - 2
         noise = max(sqrt(residue / freedom) * (1 + FEW_LOWS / freedom**2), LEAST_NOISE * height)

@@ -53,8 +53,8 @@ _MEASURED: Final = {signal: words for signal, _, words in _TABLE}
 
 
 class Layout(StrEnum):
-    """Layout of a node's file systems: which of them pods' data, images and writable layers share (rules:
-    eviction-loop, eviction-order).
+    """Layout of a node's file systems: which of them pods' data, images and writable layers share
+    (rules: eviction-loop, eviction-order).
     """
 
     SINGLE = "single"

@@ -123,8 +123,8 @@ def threshold_value(text: str, capacity: int) -> int:
 
 
 def percent_of(capacity: int, text: str) -> int:
-    """Return a percentage of a capacity, of which the kubelet keeps the fraction in 32 bits only (rules:
-    eviction-thresholds).
+    """Return a percentage of a capacity, of which the kubelet keeps the fraction in 32 bits only
+    (rules: eviction-thresholds).
 
     Raises InvalidQuantity for another text.
     """
