@@ -159,7 +159,7 @@ class Progress:
 SOON_SECONDS: Final = 10.0
 """Delay before a comparison after the server was unavailable."""
 ANSWER_SECONDS: Final = 15.0
-"""Time that a server has at least to start a watch after an outage."""
+"""Minimum wait for a comparison, in which a server can start a watch after an outage."""
 PAUSE_SECONDS: Final = 300.0
 """Minimum time between two comparisons, in case the server restarts repeatedly.
 

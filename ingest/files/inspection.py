@@ -25,7 +25,7 @@ from ingest.normalize.normalize import normalize
 from ingest.resources.table import OF_NODES
 
 GAP_TIMES_USUAL: Final = 3
-"""An interval between two samples of a node is a gap if it exceeds the median this many times."""
+"""An interval between two samples of a node is a gap if it is more than this many times the median."""
 
 _KEPT_INTERVALS: Final = 20
 _KEPT_ERRORS: Final = 100
@@ -44,7 +44,7 @@ class Gap(NamedTuple):
 
     def __str__(self) -> str:
         seconds = (self.end - self.start).total_seconds()
-        return f"no {self.resource} for {seconds:.0f} s where one came every {self.usual_seconds:.0f} s"
+        return f"no {self.resource} for {seconds:.0f} s, usually every {self.usual_seconds:.0f} s"
 
 
 class Errors(NamedTuple):
@@ -148,7 +148,7 @@ class Inspection:
 
     @property
     def gaps(self) -> tuple[Gap, ...]:
-        """Return the longest gap of each node, in order of time."""
+        """Return the longest gaps of each node, in order of time."""
         found = (gap for key, each in self._intervals.items() for gap in each.gaps(*key))
         return tuple(sorted(found, key=lambda gap: (gap.start, gap.cluster, gap.node)))
 

@@ -165,9 +165,7 @@ def _memory(resources: Sequence[RowDict], *, is_static: bool) -> dict[int, Memor
 
 
 def _devices(resources: Sequence[RowDict]) -> dict[str, Devices]:
-    """Return the devices by the kubelet itself, else by the first other source, which has only the available
-    number.
-    """
+    """Return the devices by the kubelet itself, else by the first other source, if it has their number."""
     rows = [row for row in resources if not row["resource"].startswith(("cpu", *MEMORY_TYPES))]
     devices: dict[str, Devices] = {}
     for name in sorted({row["resource"] for row in rows}):

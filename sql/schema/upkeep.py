@@ -57,7 +57,7 @@ CURRENT: Final = {
 
 
 def renew(db: Database) -> None:
-    """Return a statement that stores current states again after half of their table's retention."""
+    """Store current states again after half of their table's retention. Raises DatabaseError."""
     for table, current in CURRENT.items():
         days = retention_of(db, table)
         if days is not None:
@@ -81,7 +81,7 @@ def _renewal(table: str, current: _Current) -> str:
 
 PAUSE_SECONDS: Final = 10.0
 SHARE: Final = 20
-"""A calculation takes at most one part in this many of the time."""
+"""Pause after each round, as a multiple of its duration."""
 DISK_SECONDS: Final = 60.0
 RENEWAL_SECONDS: Final = 86_400.0
 CLOSING_SECONDS: Final = 5.0
@@ -126,7 +126,7 @@ class Upkeep:
         self._registration.__exit__(kind, error, trace)
 
     def once(self, database: Database) -> None:
-        """Raises DatabaseError."""
+        """Check the disks and, once a day, renew current rows. Raises DatabaseError."""
         self._free = {(str(name),): float(free) for name, free in database.query(_DISKS).rows}
         for (disk,), free in self._free.items():
             percent = int(100 * free)
@@ -146,7 +146,7 @@ class Upkeep:
                         self._once_at = began + DISK_SECONDS
                         self.once(database)
                     self._calculate(database)
-            except Exception as error:  # noqa: BLE001  # nobody would miss a thread that has ended
+            except Exception as error:  # noqa: BLE001  # nobody would notice that the thread has ended
                 trouble = str(error) if isinstance(error, DatabaseError) else scrub(plain(repr(error)))
                 if trouble != self._trouble:
                     log.warning("the upkeep of the database failed", reason=trouble)

@@ -34,9 +34,9 @@ _FORMS: Final = (
     *(IS_DESCRIBED, IS_LEASED, IS_TABLE, HAS_ROWS, IS_STATUS, IS_STATE, IS_EXPORTED, IS_YAML_STATUS, IS_IN_PROSE),
 )
 _NARROWEST: Final = 70
-"""Minimum width of a terminal, in characters."""
+"""A text whose longest line is shorter than this was not wrapped by a terminal."""
 _BROKEN: Final = 3
-"""Minimum number of lines of a terminal's full width, in a text that it wrapped."""
+"""So many lines of exactly the same, greatest width show that a terminal wrapped the text."""
 _SPACES: Final = re.compile(r"(?<![ \t])[ \t]+")
 
 
@@ -89,9 +89,9 @@ def pasted_parts(data: bytes, at: datetime | None, modified_at: datetime) -> Ite
 
 
 def _whole_lines(text: str, modified_at: datetime) -> str:
-    """Return text with lines that a terminal wrapped joined, if that gives more facts.
+    """Return text with the lines joined that a terminal wrapped, if more objects and conditions can then be read.
 
-    Longer words alone prove nothing: lines of tables can be equally long, and prose can follow them.
+    The width alone proves nothing: lines of tables can be equally long, and prose can follow them.
     """
     lines = text.splitlines()
     width = max(map(len, lines), default=0)

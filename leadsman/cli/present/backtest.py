@@ -12,7 +12,7 @@ from sql.database.open import Result
 from sql.questions.backtest import Backtest
 from sql.questions.cells import Column, as_columns
 from streams.alerting.rules_file import ALERT_NAMES
-from streams.questions.backtest import Announced, Episode, announced, unfulfilled, verdict
+from streams.questions.backtest import AnnouncingAlert, Episode, announced, unfulfilled, verdict
 
 Shown: TypeAlias = str | Sequence[Column]
 _CELL: Final = 300
@@ -134,12 +134,12 @@ def _compared(found: Backtest) -> list[tuple[str, ...]]:
     ]
 
 
-def _shortest(leads: list[list[Announced]]) -> str:
+def _shortest(leads: list[list[AnnouncingAlert]]) -> str:
     known = [each[0].lead_seconds for each in leads if each]
     return in_words(min(known)) if known else "-"
 
 
-def _leads(by: list[Announced]) -> str:
+def _leads(by: list[AnnouncingAlert]) -> str:
     return ", ".join(f"{each.alertname} {in_words(each.lead_seconds)} before" for each in by) or "NOTHING"
 
 

@@ -21,7 +21,7 @@ class Settings(RuleSettings):
 
 
 class State(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Requests of deferred resizes minus those of the running pod, by its uid."""
+    """What deferred resizes request beyond the running pod, by the pod's uid."""
 
     waiting: dict[str, dict[str, int]] = {}
 
