@@ -5,25 +5,25 @@ from typing import Final
 BYTES: Final = (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
 _COUNTS: Final = (("G", 10**9), ("M", 10**6), ("k", 10**3))
 _WHOLE: Final = 10_000
-"""Counts below are given in full."""
+"""Counts below this are written in full."""
 HIGH: Final = 100
 MIDDLE: Final = 10
 _MOST_DIGITS: Final = 4
 
 
 def size(value: float) -> str:
-    """Bytes, as 14.4 GiB."""
+    """Format bytes, such as 14.4 GiB."""
     return _scaled(value, BYTES, " B")
 
 
 def two_sizes(one: float, other: float) -> tuple[str, str]:
-    """Two amounts of bytes with enough digits to distinguish them, such as 254.00 GiB and 253.51 GiB."""
+    """Format two amounts of bytes with enough digits to distinguish them, such as 254.00 GiB and 253.51 GiB."""
     pairs = ((_scaled(one, BYTES, " B", more), _scaled(other, BYTES, " B", more)) for more in range(_MOST_DIGITS))
     return next((pair for pair in pairs if one == other or pair[0] != pair[1]), (f"{one:,.0f} B", f"{other:,.0f} B"))
 
 
 def count(value: float) -> str:
-    """A number, as 12.6 M."""
+    """Format a number, such as 12.6 M."""
     return _scaled(value, _COUNTS if abs(value) >= _WHOLE else (), "")
 
 
@@ -37,16 +37,16 @@ def _scaled(value: float, scales: tuple[tuple[str, int], ...], base: str, more: 
 
 
 def counted(number: int, one: str, many: str = "") -> str:
-    """A number with its word, as 1 pod, 2 pods."""
+    """Format a number with its noun, such as 1 pod or 2 pods."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def how_often(times: int) -> str:
-    """A number of times, as once, 2 times."""
+    """Format a number of times: once, 2 times."""
     return "once" if times == 1 else f"{times:,} times"
 
 
 def cpus(millicores: float) -> str:
-    """An amount of CPU, as 1 CPU, 1.5 CPUs."""
+    """Format an amount of CPU, such as 1 CPU or 1.5 CPUs."""
     shown = f"{millicores / 1000:.4g}"
     return f"{shown} {'CPU' if shown == '1' else 'CPUs'}"

@@ -1,4 +1,4 @@
-"""Waiting longer after each failure, as client-go's reflector does (delivery.md#watching)."""
+"""Waits longer after each failure, as client-go's reflector does (delivery.md#watching)."""
 
 from collections.abc import Mapping
 
@@ -6,9 +6,8 @@ from common.clock import Clock
 
 
 class Backoff:
-    """Waits that double from `initial_seconds` to `limit_seconds`, each times a random 1 to 1 + `jitter`.
-
-    They start again after `reset_seconds` without a failure.
+    """Delays that double from `initial_seconds` to `limit_seconds`, each multiplied by a random factor of 1 to 1 +
+    `jitter`. They start again after `reset_seconds` without a failure.
     """
 
     def __init__(

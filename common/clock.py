@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 
 class Instant(NamedTuple):
-    """A time by the monotonic clock and by the wall clock."""
+    """The same time by the monotonic clock and by the wall clock."""
 
     monotonic: float
     now: datetime
@@ -29,7 +29,9 @@ class Clock(NamedTuple):
         return Instant(self.monotonic(), self.now())
 
     def seconds_since(self, earlier: Instant) -> float:
-        """Return the seconds by the faster clock: the monotonic one stands still while the machine is suspended."""
+        """Return the seconds by the faster clock, because the monotonic clock stops while the machine is
+        suspended.
+        """
         return max(self.monotonic() - earlier.monotonic, (self.now() - earlier.now).total_seconds())
 
 
@@ -39,13 +41,13 @@ SYSTEM: Final = Clock(
 
 
 def unstepped(clock: Clock = SYSTEM) -> Clock:
-    """Return a clock whose wall clock goes on from now, even if somebody sets the machine's."""
+    """Return a clock whose wall clock continues from now, even if the machine's clock is set."""
     began = clock.instant()
     return clock._replace(now=lambda: began.now + timedelta(seconds=clock.monotonic() - began.monotonic))
 
 
 async def steadily(interval_seconds: float, work: Callable[[], Awaitable[None]], clock: Clock = SYSTEM) -> None:
-    """Do the work once an interval until cancelled; work that takes longer skips the intervals that it overlaps."""
+    """Do the work once each interval until cancelled. Work that takes longer skips the intervals that it overlaps."""
     while True:
         began = clock.monotonic()
         await work()

@@ -1,4 +1,4 @@
-"""Makes Python look for reference cycles less often while millions of records pass."""
+"""Makes Python search for reference cycles less often while millions of records pass."""
 
 import gc
 import time
@@ -8,20 +8,22 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Final
 
 OBJECTS_BETWEEN_SEARCHES: Final = 1_000_000
-"""Searches are rare, because records and states are trees and have no cycles. States are replaced all the time, so
-even a search among young objects visits all of them: with 1,500 nodes it takes 0.2 s, and finds next to nothing.
+"""Number of new objects between two searches.
+
+Records and states are trees without cycles, so searches rarely find any. States are replaced all the time, so even a
+search among young objects visits all of them: 0.2 s with 1,500 nodes.
 """
 FULL_SEARCH_SECONDS: Final = 300.0
 YOUNG_SEARCH_SECONDS: Final = 5.0
 SHARE: Final = 500
-"""Searches of a kind take at most one part in this many of the time, counted in time of the CPU."""
+"""Searches of one kind take at most one part in this many of the CPU time."""
 _YOUNG, _ALL = 1, 2
-"""Generations of Python's search."""
+"""Generations of Python's garbage collector."""
 
 
 @contextmanager
 def rare_cycle_searches() -> Iterator[None]:
-    """Search this rarely until the block ends."""
+    """Search rarely until the block ends."""
     before = gc.get_threshold()
     gc.set_threshold(OBJECTS_BETWEEN_SEARCHES, *before[1:])
     try:
@@ -34,14 +36,14 @@ def rare_cycle_searches() -> Iterator[None]:
 async def timed_searches() -> AsyncIterator[None]:
     """Search by time until the block ends: for a process that runs for months.
 
-    - Among young objects, once in YOUNG_SEARCH_SECONDS. A failed request leaves a cycle of its exception and its
-      connection, and while Kafka is away a client makes tens in a second. Python's own search would come after
-      OBJECTS_BETWEEN_SEARCHES. By then they are spread over memory that is not given back to the system.
-    - Everything, once in FULL_SEARCH_SECONDS, for what outlived a search. Python's own would come after a hundred
-      searches among young objects: in no process's life.
+    - Young objects: once in YOUNG_SEARCH_SECONDS. A failed request leaves a cycle of its exception and its
+      connection, and while Kafka is down a client makes tens of them a second. Python's own search would come after
+      OBJECTS_BETWEEN_SEARCHES. Until then they spread over memory that is not returned to the system.
+    - All objects: once in FULL_SEARCH_SECONDS, for those that survived a search. Python's own would come after a
+      hundred searches of young objects, which no process reaches.
 
-    After a search of everything the memory that was freed is given back to the system. glibc keeps it where anything
-    beyond it is in use: a worker that had read its states three times held 109 MiB so, of 134.
+    After a search of all objects, freed memory is returned to the system. glibc keeps it if anything behind it is in
+    use: a worker that had read its states three times held 109 MiB like this, of 134.
     """
     from common.tasks import detached  # noqa: PLC0415  # as below
 
@@ -67,7 +69,7 @@ async def _search(generation: int, pause_seconds: float) -> None:
 
 
 def _give_back() -> None:
-    """Do nothing where the C library is another than glibc."""
+    """Do nothing unless the C library is glibc."""
     from ctypes import CDLL  # noqa: PLC0415  # commands that end soon do without it
 
     give_back = getattr(CDLL(None), "malloc_trim", None)
@@ -78,8 +80,8 @@ def _give_back() -> None:
 def forget_frames(error: BaseException) -> None:
     """Clear the local variables that a handled exception and its causes keep.
 
-    A client's frames may point to it, so that only a search would free them. A connection with a refused certificate
-    keeps 78 kB.
+    A client's frames can point back to the exception, so that only a search would free them. A connection with a
+    refused certificate keeps 78 kB.
     """
     each: BaseException | None = error
     while each is not None:

@@ -1,4 +1,4 @@
-"""Bounds the connections of a server: their number, and the time that one may take before it asks."""
+"""Limits the connections of a server: their number, and the time that one may take to send its request."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Container, Iterable
@@ -13,11 +13,11 @@ from aiohttp.http_exceptions import LineTooLong
 
 MOST_CONNECTIONS: Final = 600
 ASKED_WITHIN_SECONDS: Final = 10.0
-"""Deadline for the head of a request, from the connection or from the last answer."""
+"""Deadline for the head of a request, from the connection or from the previous answer."""
 BODY_SECONDS: Final = 2.0
 """Time for reading a body that is not needed."""
 END_SECONDS: Final = 5.0
-"""Time for running answers when the site ends."""
+"""Time for running answers when the server stops."""
 FULL: Final = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 3\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 BAD: Final = 400
 TOO_LARGE: Final = 431
@@ -29,7 +29,7 @@ C = TypeVar("C")
 
 
 def make_room(here: Iterable[C], busy: Callable[[C], bool], close: Callable[[C], object], most: int) -> bool:
-    """Tell whether one more connection may come to those that are `here`, the longest open first.
+    """Tell whether one more connection may join those in `here`, the longest open first.
 
     If there is no room, the first one without a running answer is closed.
     """
@@ -44,7 +44,7 @@ def make_room(here: Iterable[C], busy: Callable[[C], bool], close: Callable[[C],
 
 
 class _Full(asyncio.Protocol):
-    """Answers a connection over the limit."""
+    """Answers a connection above the limit."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         if isinstance(transport, asyncio.WriteTransport):
@@ -53,7 +53,7 @@ class _Full(asyncio.Protocol):
 
 
 class _Connection(web.RequestHandler):
-    """Refuses a request that cannot be read, and repeats nothing from it: neither in the answer nor in the log."""
+    """Refuses an unreadable request without repeating any of it, in the answer or in the log."""
 
     __slots__ = ()
 
@@ -67,7 +67,7 @@ class _Connection(web.RequestHandler):
         if not isinstance(exc, HttpProcessingError | web.RequestPayloadError):
             return super().handle_error(request, status, exc, message)
         status = TOO_LARGE if isinstance(exc, LineTooLong) else BAD
-        if isinstance(exc, HttpProcessingError):  # the other is logged when the rest of its body is read
+        if isinstance(exc, HttpProcessingError):  # the other one is logged when the rest of its body is read
             log.warning(_REFUSED, remote=request.remote, status=status)
         if request.writer.output_size:
             raise ConnectionError("an answer has begun")
@@ -76,7 +76,7 @@ class _Connection(web.RequestHandler):
         return answer
 
     def log_exception(self, *args: Any, **kw: Any) -> None:
-        """Log a body that cannot be read as one line."""
+        """Log an unreadable body as one line."""
         if isinstance(kw.get("exc_info"), web.RequestPayloadError):
             log.warning(_REFUSED, remote=(self.peername or ("",))[0], status=BAD)
         else:
@@ -87,9 +87,10 @@ class _Connection(web.RequestHandler):
 async def listening_at(
     app: web.Application, at: tuple[str, int] | socket, busy: Container[object], most: int = MOST_CONNECTIONS
 ) -> AsyncIterator[tuple[str, int]]:
-    """Answers on this address or socket during the block; gives the address that it got. Raises OSError.
+    """Serve on this address or socket during the block; yield the address. Raises OSError.
 
-    `busy` has the connections with an answer under way; of the others, one makes room where `most` are open.
+    `busy` has the connections with a running answer. If `most` are open, one of the others is closed for a new
+    connection.
     """
     runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=END_SECONDS)
     await runner.setup()

@@ -1,4 +1,6 @@
-"""Durations: Go's, as the kubelet's configuration prints them (`5m0s`), and in words."""
+"""Durations: parses Go's form, in which the kubelet's configuration prints them (`5m0s`), and formats them for
+people.
+"""
 
 import re
 from itertools import pairwise
@@ -16,11 +18,11 @@ NANOSECONDS: Final = {
     "m": 60 * 10**9,
     "h": 3600 * 10**9,
 }
-"""Nanoseconds of each unit; `ms` stands before `m`, with which it begins."""
+"""Nanoseconds of each unit. `ms` comes before `m`, which is its prefix."""
 _PART: Final = re.compile(rf"([0-9]*)(?:\.([0-9]*))?({'|'.join(NANOSECONDS)})")
 UNITS: Final = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 _ROUGH: Final = 90
-"""Forecasts from this many seconds on are not shown to the second."""
+"""Forecasts of this many seconds or more are shown without seconds."""
 _LONGEST_TEXT: Final = 128
 _LONGEST_NANOSECONDS: Final = 2**63 - 1
 _SHOWN: Final = 64
@@ -35,9 +37,9 @@ class InvalidDuration(BadValue):
 
 
 def parse_duration(text: str) -> float:
-    """Return a duration in seconds; the empty text, a setting that was not printed, is 0.
+    """Return a duration in seconds. The empty text, a setting that was not printed, is 0.
 
-    Raises InvalidDuration, also for what Go cannot hold (more than 292 years) and for more than 128 characters.
+    Raises InvalidDuration, also for more than 292 years, which Go cannot represent, and for more than 128 characters.
     """
     if text in {"", "0", "+0", "-0"}:
         return 0.0
@@ -58,7 +60,7 @@ def _nanoseconds(text: str, unsigned: str) -> int:
         if match is None or not (match[1] or match[2]):
             raise InvalidDuration(text)
         fraction = match[2] or ""
-        # Go drops what is finer than a nanosecond.
+        # Go drops fractions of a nanosecond.
         total += int(match[1] + fraction) * NANOSECONDS[match[3]] // 10 ** len(fraction)
         position = match.end()
     return total
@@ -73,7 +75,7 @@ def ahead_in_words(earliest: float | None, likely: float, latest: float | None) 
 
 
 def spread_in_words(earliest: float | None, latest: float | None) -> str:
-    """Format the band of a future time in short, as "3 min to 9 min"; empty if it has no width."""
+    """Format the range of a future time in short, such as "3 min to 9 min"; empty if it has no width."""
     if earliest is None or latest is None:
         return ""
     first, last = _rough(earliest), _rough(latest)
@@ -85,7 +87,7 @@ def _rough(seconds: float) -> str:
 
 
 def in_words(seconds: float) -> str:
-    """A length of time in its largest unit and the one below, as 2 h 5 min."""
+    """Format a length of time in its two largest units, such as 2 h 5 min."""
     left = round(seconds)
     for (unit, length), (below, part) in pairwise(UNITS):
         if left >= length:

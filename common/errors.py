@@ -1,6 +1,6 @@
-"""Kinds of errors that every room raises: a record that makes no sense, and what only a person can fix.
+"""Errors that every package raises: a record that makes no sense, and problems that only a person can fix.
 
-The message of the latter is one sentence for that person: what is wrong, where, and what to do.
+The message of such a problem is one sentence for that person: what is wrong, where, and what to do.
 """
 
 
@@ -41,7 +41,9 @@ class FilesUnusable(ValueError):
 
 
 class BadRecord(ValueError):
-    """A record that cannot be decoded or makes no sense, for the dead letters; `error_type` is of a bounded set."""
+    """A record that cannot be decoded or makes no sense, for the dead letters. `error_type` has few possible
+    values.
+    """
 
     def __init__(self, error_type: str, reason: str) -> None:
         super().__init__(reason)
@@ -49,7 +51,7 @@ class BadRecord(ValueError):
 
 
 class BadValue(BadRecord):
-    """An impossible value in a record; the rules raise it."""
+    """An impossible value in a record; raised by `streams.rules`."""
 
     def __init__(self, reason: str) -> None:
         super().__init__("wrong_value", reason)

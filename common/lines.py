@@ -8,10 +8,10 @@ class Line(NamedTuple):
     number: int
     """The first is 1."""
     data: bytes
-    """The line without its line break; if it is too long, only its beginning."""
+    """The line without its line break; only the beginning of a line that is too long."""
     size_bytes: int
     ended: bool
-    """A line break followed."""
+    """True if a line break followed."""
     too_long: bool
 
     @property
@@ -20,7 +20,10 @@ class Line(NamedTuple):
 
 
 class Splitter:
-    """Cuts chunks into lines. Holds at most `limit_bytes` and one chunk; keeps `kept_bytes` of a longer line."""
+    """Cuts chunks into lines.
+
+    It holds at most `limit_bytes` and one chunk, and keeps only `kept_bytes` of a longer line.
+    """
 
     def __init__(self, limit_bytes: int, kept_bytes: int) -> None:
         self._limit_bytes = limit_bytes
@@ -30,9 +33,9 @@ class Splitter:
         self._size_bytes = 0
 
     def add(self, chunk: bytes) -> Iterator[Line]:
-        """Yield the lines that end in the chunk and are not blank."""
+        """Yield the lines that end in this chunk, except blank ones."""
         if self._size_bytes == 0 and len(chunk) <= self._limit_bytes and chunk.isspace():
-            # a compressed bomb may consist of line breaks
+            # a decompression bomb can consist of line breaks
             self._number += chunk.count(b"\n")
             self._append(chunk[chunk.rfind(b"\n") + 1 :])
             return

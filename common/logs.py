@@ -1,4 +1,6 @@
-"""Configures the log of a running part: one line an event, as text or JSON, no control characters or secrets."""
+"""Configures the log of a running part: one line for each event, as text or JSON, without control characters or
+secrets.
+"""
 
 import logging
 import os
@@ -16,7 +18,9 @@ VALUE_CHARACTERS: Final = 2000
 
 
 def configure(form: Form, out: TextIO | None = None) -> None:
-    """Configure the whole process: our log goes to `out`, by default standard output; others' warnings to stderr."""
+    """Configure logging for the whole process: ours goes to `out`, by default standard output; warnings of libraries
+    go to stderr.
+    """
     shared: list[Any] = [
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),

@@ -1,4 +1,4 @@
-"""The event loop of parts that run for months: uvloop's, without a fault of it."""
+"""The event loop of parts that run for months: uvloop's, with a workaround for one of its faults."""
 
 from collections.abc import Coroutine
 from typing import Any, TypeVar
@@ -9,17 +9,17 @@ Result = TypeVar("Result")
 
 
 class Loop(uvloop.Loop):
-    """Closes the file of a connection once.
+    """Closes the file of a connection only once. If a peer resets a TLS handshake, uvloop closes the file.
 
-    If a peer resets a TLS handshake, uvloop closes the file, and the socket that it was given closes the number again
-    when it is forgotten. That number may be another connection's by then, for example of Kafka. That one is then open
-    for the loop and never ends, and the next socket with its number raises RuntimeError.
+    Later the socket object closes the same number again when it is collected. By then the number can be another
+    connection's, for example to Kafka. The loop considers that connection open forever, and the next socket with its
+    number raises RuntimeError.
 
     https://github.com/MagicStack/uvloop/issues/653
     """
 
     async def create_connection(self, *arguments: Any, sock: Any = None, **options: Any) -> Any:
-        """Connect as uvloop does; a socket that is given is the loop's afterwards, also where this fails."""
+        """Connect as uvloop does. The loop owns a given socket from then on, even if this fails."""
         try:
             return await super().create_connection(*arguments, sock=sock, **options)
         finally:

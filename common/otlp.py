@@ -1,4 +1,4 @@
-"""Pushes the figures of `/metrics` to an OpenTelemetry collector, by OTLP over HTTP. It is off by default."""
+"""Pushes the metrics of `/metrics` to an OpenTelemetry collector, by OTLP over HTTP. It is off by default."""
 
 import asyncio
 import logging
@@ -42,10 +42,12 @@ log = structlog.get_logger(__name__)
 
 @asynccontextmanager
 async def pushing(endpoint: str, seconds: float, part: str) -> AsyncIterator[None]:
-    """Push the figures every so many seconds during the block, and once at its end; headers are those of the
-    variable OTEL_EXPORTER_OTLP_HEADERS. A collector that is down delays nothing: the next push has newer figures.
+    """Push the metrics at this interval during the block, and once at its end.
+
+    Headers are those of the variable OTEL_EXPORTER_OTLP_HEADERS. A collector that is down delays nothing: the next
+    push has newer values.
     """
-    logging.getLogger("opentelemetry").setLevel(logging.ERROR)  # it would log a retry each second
+    logging.getLogger("opentelemetry").setLevel(logging.ERROR)  # the exporter would log a retry each second
     exporter = OTLPMetricExporter(endpoint=endpoint, timeout=TIMEOUT_SECONDS)
     resource = Resource.create({"service.name": "leadsman", "leadsman.part": part})
 
@@ -53,11 +55,11 @@ async def pushing(endpoint: str, seconds: float, part: str) -> AsyncIterator[Non
         try:
             await refreshed()
             data = as_otlp(figures(), resource, time.time_ns())
-        except Exception:  # an unreadable figure must not end the part
-            log.exception("figures could not be read", by="telemetry.otlp_endpoint")
+        except Exception:  # a metric that cannot be read must not end the part
+            log.exception("metrics could not be read", by="telemetry.otlp_endpoint")
             return
         if await in_thread(lambda: exporter.export(data)) is not MetricExportResult.SUCCESS:
-            log.warning("figures were not taken", by="telemetry.otlp_endpoint")
+            log.warning("the collector did not accept metrics", by="telemetry.otlp_endpoint")
 
     async def for_ever() -> None:
         while True:
@@ -74,7 +76,7 @@ async def pushing(endpoint: str, seconds: float, part: str) -> AsyncIterator[Non
 
 
 def as_otlp(families: Iterable[Family], resource: Resource, at_ns: int) -> MetricsData:
-    """Return the figures under their names of `/metrics`: a counter is a cumulative sum since this process began."""
+    """Return the metrics under their names of `/metrics`: a counter is a cumulative sum since this process began."""
     found = [
         Metric(
             name=f"{each.name}_total" if each.type == "counter" else each.name,

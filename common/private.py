@@ -1,4 +1,4 @@
-"""Files that only their owner reads: what Leadsman writes, and the secrets that it is given."""
+"""Files that only their owner can read: those that Leadsman writes, and the secrets that it is given."""
 
 import os
 import shlex
@@ -12,20 +12,20 @@ from common.text import plain
 FILE: Final = 0o600
 FOLDER: Final = 0o700
 _MOUNTED: Final = (Path("/run/secrets"), Path("/var/run/secrets"))
-"""Folders of secrets from container runtimes, and of a service account's token from Kubernetes."""
+"""Folders in which container runtimes mount secrets, and Kubernetes a service account's token."""
 
 
 def open_private(path: Path, mode: Literal["ab", "wb"]) -> BinaryIO:
-    """A file to write, 0600 where it is made; one that exists keeps its mode. Raises OSError."""
+    """Open a file for writing. A new file gets mode 0600; an existing one keeps its mode. Raises OSError."""
     mode_flag = os.O_APPEND if mode == "ab" else os.O_TRUNC
     return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | mode_flag, FILE), mode)
 
 
 def check_secret(path: Path) -> None:
-    """Raise FilesUnusable for a password or token that every user of this machine can read; OSError like `stat`.
+    """Raise FilesUnusable for a password or token that every user of this machine can read, and OSError like `stat`.
 
-    A file that a container runtime or a kubelet mounted is as private as the container, and its reader cannot change
-    its mode.
+    Mounts of a container runtime or a kubelet pass: they are as private as the container, and the process that reads
+    them cannot change their mode.
     """
     real = path.resolve()
     is_reachable = all(folder.stat().st_mode & stat.S_IXOTH for folder in real.parents)

@@ -17,11 +17,11 @@ _NAME: Final = (
 )
 """Names of secrets, with any prefix, for example AWS_SECRET_ACCESS_KEY or MYSQL_PWD."""
 _EXACT: Final = r"(?<![a-z])(?:auth|identitytoken)"
-"""Names of secrets only where a value is assigned to them, for example in a Docker configuration."""
+"""Names that are secrets only if a value is assigned to them, for example in a Docker configuration."""
 _OPAQUE: Final = re.compile(
     r"(?<![\w-])(?:eyJ(?:[\w-]{8,}(?:\.[\w-]*){1,4}|[\w+/-]{24,}={0,2})"  # JSON web tokens; JSON as base64
-    r"|(?:eyAi|ewog|ew0K)[\w+/-]{24,}={0,2})"  # and with white space in it
-    r"|LS0tLS1CRUdJTi[\w+/-]+={0,2}|(?<![\w-])(?:ZXlK|ops_eyJ)[\w+/-]{24,}={0,2}"  # PEM, tokens as base64
+    r"|(?:eyAi|ewog|ew0K)[\w+/-]{24,}={0,2})"  # the same with white space
+    r"|LS0tLS1CRUdJTi[\w+/-]+={0,2}|(?<![\w-])(?:ZXlK|ops_eyJ)[\w+/-]{24,}={0,2}"  # PEM, tokens in base64
     r"|(?<![\w-])(?:gh[oprsu]_|github_pat_|gl(?:pat|dt|rt|wt|soat|cbt|ft|ffct|imt|agent|ptt|oas)-|xox[a-z]-|xoxe\.xox[a-z]-"
     r"|xapp-|hf_|npm_|pypi-A|dop_v1_|hv[bsr]\.|ya29\.|gl(?:sa|c)_|dckr_[op]at_|gsk_|xai-|pplx-|GOCSPX-|sq0[a-z]{3}-|NRAK-"
     r"|lin_api_|figd_|whsec_|nvapi-|tskey-|pul-[0-9a-f]{24}|shp(?:at|ss|ca|pa)_|1//0)"
@@ -43,11 +43,11 @@ _OPAQUE: Final = re.compile(
     r"|(?<![\w+/=])(?:[\w+/=]{48,76}\s{1,8}){0,64}[\w+/=]{16,}\s{0,4}-----END [A-Z0-9 ]{1,40}-----",  # or its end
     re.DOTALL,
 )
-"""Texts that are secret by their own shape."""
+"""Texts that are recognised as secrets by their form alone."""
 _OPAQUE_LEAST: Final = 20
-"""Characters of a word without spaces below which it is not searched."""
+"""A word without spaces and with fewer characters than this is not searched."""
 _QUOTED: Final = r"(?P<{0}>\\*[\"'])(?:(?!(?P={0}))(?:\\.|.))+"
-"""A value in quotes, up to the same quotes; a quote inside has a backslash."""
+"""A quoted value, up to the same quote; a quote inside has a backslash."""
 _SECRET: Final = re.compile(
     r"(?P<url>(?P<slashes>://|%3A%2F%2F)(?:(?:(?<=amqp://)|(?<=iadb://)|(?<=odb://)|(?<=res://)|(?<=sql://)|(?<=srv://))"
     r"[^\s\"'@:]{1,200}:[^\s\"']{1,200}@|(?<=//)[^/\s\"'?#]+@|[^/\s\"'?#]{1,2000}@|[^/\s\"'?#%]{1,200}%3A[^/\s\"'?#%]{1,200}%40"
@@ -88,13 +88,12 @@ _SECRET: Final = re.compile(
     rf"|(?P<prose>{_NAME}(?:\\*[\"'])?: )(?![a-z]+(?:[ ,;:]|\.(?!\w))|[\"'\[(<{{])[^\s\"',;]+",
     re.IGNORECASE | re.DOTALL | re.MULTILINE,
 )
-"""A URL's user info, headers, and values that a query, an assignment, JSON, YAML, XML, a Go struct or a flag calls a
+"""Finds a URL's user info, headers, and values that a query, an assignment, JSON, YAML, XML, a Go struct or a flag
+calls a secret. In prose such as "cannot fetch token: not found", a lower-case word with more words after it is not a
 secret.
-
-In prose such as "cannot fetch token: not found", a lower-case word with more words behind it is not a secret.
 """
 _GAP: Final = r"(?:[ \t]{1,8}|\\{0,4}[\"'],? ?\\{0,4}[\"'])"
-"""Between two words of a command, or of its list in JSON; bounded, because searches begin with it."""
+"""Separator of two words of a command, or of its list in JSON. It is bounded, because searches begin with it."""
 _WORD: Final = r"\\*[\"']?(?![-\[])[^\s\"'\\|;]{1,200}(?:\\*[\"'](?=\s))?"
 _PORT: Final = r"(?:[0-9.]{7,15}:)?[0-9]{1,5}(?::[0-9]{1,5})?(?:/[a-z]{3,4})?(?![^\s\"'\],\\])"
 _FLAGS: Final = rf"(?>(?:{_GAP}-(?:\w{{0,7}}[Cr]{_GAP}[0-9]{{1,9}}|\w{{1,8}})){{1,6}})"
@@ -123,17 +122,16 @@ _SHORT_FLAG: Final = re.compile(
     r"(?!\[redacted|[-/<>&\s])(?(within)(?:(?!(?P=within))[\s\S])+|(?(around)(?:(?!(?P=around))[\s\S])+"
     r"|(?:(?P<quote>\\*[\"'])(?![\],])(?:(?!(?P=quote)).)+|[^\s\"'\]]+)))"
 )
-"""The password of a program that takes it behind a short flag or a name, and a mixed word behind `-p` of any program.
-
-Such a word has both cases and digits, or signs, which a path, a port or a protocol has not. Behind `-p` and a space a
-client of MySQL takes no password, so a number there is meant as a port.
+"""Finds the password of a program that takes it after a short flag or a name, and a mixed word after `-p` of any
+program. A mixed word has both cases and digits, or punctuation that no path, port or protocol has. MySQL's clients
+take no password after `-p` and a space, so a number there is a port.
 """
 _READER: Final = re.compile(
     r"(?P<quote>\\{0,4}[\"'])?[ \t]{0,8}(?:\\\r?\n[ \t]{0,8})?\|\s{0,20}(?:\\\r?\n|[^\n|;]){0,200}?"
     r"(?:-stdin\b|\b(?:ch|smb)passwd\b|\bsudo[ \t]{1,8}-\w{0,3}[sS]\b|-fd[ =]0\b|\bkinit\b|\bcryptsetup\b"
     r"|--with-token\b|--from-file\S{0,80}/stdin\b|-pass\w{0,4} stdin\b)"
 )
-"""A pipe into a program that reads a password, from the end of what is piped."""
+"""Finds a pipe into a program that reads a password, from the end of the piped text."""
 _SAYS: Final = re.compile(r"\b(?:echo|printf)(?:[ \t]{1,8}-[neE]{1,3}){0,2}[ \t]{1,8}(?=[^\s|])")
 _LONGEST_ECHO: Final = 40
 _MAY_BE_FLAG: Final = re.compile(r"-(?<![^\s\"']-)(?:[PpawU]|[a-z]{0,4}u|-(?:proxy-|src-|dest-)?(?:user|creds))")
@@ -141,41 +139,47 @@ _COMMANDS: Final = (
     *("_user", "passw", "openssl", "stdin", "sudo ", "-fd", "kinit", "cryptsetup", "with-token", "from-literal"),
     "alias",
 )
-"""Parts of commands that `_MAY_BE_FLAG` does not find."""
+"""Finds parts of commands that `_MAY_BE_FLAG` does not find."""
 _RANDOM: Final = re.compile(
     r"(?<![\w+])(?=\w*[a-z])(?=\w*[A-Z])(?=(?:[a-zA-Z_+]*\d){3})[\w+]{32,}={0,2}"
     r"|(?<![\w+/.-])(?=[\w+/]*[a-z])(?=[\w+/]*\d)(?![\w+/]*[a-z]{8})(?=(?:[a-z0-9+/]*[A-Z]){8})[a-zA-Z0-9+/]{40}(?![\w+/.-])"
     r"|(?<!\w)S[UAONCX][A-Z2-7]{56}(?!\w)",  # the secret of a key of AWS; a seed of NATS
     re.ASCII,
 )
-"""Random texts without a known form, searched only in sentences. Nothing that Kubernetes writes is so long and mixes
-cases and digits: uids, digests and names of pods have lower-case letters only."""
+"""Finds random texts without a known form; only sentences are searched.
+
+Kubernetes writes no text of this length that mixes cases and digits: uids, digests and names of pods have lower-case
+letters only.
+"""
 _RANDOM_LEAST: Final = 32
 _ADDRESS: Final = re.compile(r"(https?://[^\s\"'\\/?#]*)([^\s\"'\\?#]*)([?#][^\s\"'\\]*)?", re.IGNORECASE)
-"""An address of HTTP: its host, its path, and its query or fragment."""
+"""Finds an HTTP address: its host, its path, and its query or fragment."""
 _SECRET_SEGMENT: Final = re.compile(
     r"(?<=/)(?=[^/]*[a-z])(?=[^/]*[A-Z])(?=[^/]*[0-9])[^/]{10,}"  # a key, as in the path of a webhook
     r"|(?<=/services/)[^/]+/[^/]+/[^/]+|(?<=/bot)[0-9]+:[^/]+|(?<=/webhookb2/).+"  # Slack, Telegram, Teams
 )
-"""A secret segment of a path. Names, uids and digests of Kubernetes and registries have lower-case letters only."""
+"""Finds a secret segment of a path.
+
+Names, uids and digests of Kubernetes and registries have lower-case letters only.
+"""
 _SECRET_VALUE: Final = re.compile(
     r"(?<=[?#&;=])(?!\[(?:redacted|withheld))"
     r"(?![A-Za-z_.-]{1,20}=|[a-z_-]{1,12}(?:[&;#]|$)|[0-9]{1,6}[a-z]{0,2}(?:[&;#]|$))[^&;=#]+"
     r"|(?<=[?&;]key=)[^&;#\[]+|(?<=[?&;]auth=)[^&;#\[]+|(?<=[?&;]code=)[^&;#\[]+"
 )
-"""A secret behind a path: it is called a key, or is neither a lower-case word nor a small number nor a duration."""
+"""Finds a secret after a path: it is called a key, or is not a lower-case word, a small number or a duration."""
 _BEGINS: Final = (
     *("user", "header", "bare", "scheme", "cookies", "set", "name", "block", "line", "tag", "member", "flag"),
     *("login", "netrc", "said", "prose", "jar", "oracle", "pair", "sql"),
 )
-"""Groups of `_SECRET` that stay before what is redacted. A new alternative needs its group here."""
+"""Groups of `_SECRET` that are kept before the redacted part. A new alternative needs its group here."""
 _UNSEEN: Final = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\xad]")
 _IS_NAME: Final = re.compile(rf"(?:{_NAME}|^{_EXACT})$", re.IGNORECASE)
 _LAST_WORDS: Final = (
     *("password", "passwd", "passphrase", "pass", "pwd", "pw", "secret", "token", "credential", "credentials"),
     *("key", "data", "auth", "cookie"),
 )
-"""Last words of the names, for the quick tests."""
+"""Last words of the secret names, for the quick tests."""
 _WORDS: Final = (
     "pass",
     "pwd",
@@ -195,7 +199,7 @@ _SAID: Final = (
     *("bearer ", "basic ", "authorization", "password ", "passwd ", "passphrase ", "pass ", "masterauth "),
     *("identified ", "config set ", "configure set ", '\\"value', "value:"),
 )
-"""Marks in a document that has none of the other ones."""
+"""Substrings that show a possible secret in a document without any of the other marks."""
 
 
 def _behind(texts: Iterable[str]) -> str:
@@ -203,7 +207,7 @@ def _behind(texts: Iterable[str]) -> str:
 
 
 _GITLAB: Final = ("pat", "dt", "rt", "wt", "ffct", "soat", "cbt", "ft", "imt", "agent", "ptt")
-# Searches that begin with one character, because Python finds that fastest.
+# searches begin with one character, because Python finds that fastest
 _DASH: Final = re.compile(
     rf"-(?<=[KXiklpstxy \"']-)(?:(?<=t-)(?:{_behind(f'gl{each}-' for each in _GITLAB)})"
     r"|(?<=k-)(?<=sk-)|(?<=p-)(?:(?<=xapp-)|(?<=sq0[a-z]{2}p-))|(?<=i-)(?:(?<=pypi-)|(?<=xai-)|(?<=nvapi-))|(?<=s-)(?<=gloas-)"
@@ -232,7 +236,9 @@ _ATLASSIAN: Final = re.compile(r"AT[ABC][A-Z]{1,2}[0-9]?x")
 
 
 def scrub(text: str) -> str:
-    """The text without what looks like a credential, also where invisible or wide characters stand in it."""
+    """Return the text with everything that looks like a credential redacted, even if invisible or wide characters
+    hide it.
+    """
     cleaned = _scrub(text)
     if text.isascii() and text.isprintable():
         return cleaned
@@ -245,7 +251,7 @@ def scrub(text: str) -> str:
 
 def _scrub(text: str) -> str:
     if " " not in text and '"' not in text and "@" not in text and "=" not in text and not _BREAK.search(text):
-        # a single word, as almost all texts are: no sentence
+        # a single word, like almost all texts, is not a sentence
         opaque = len(text) >= _OPAQUE_LEAST and _may_be_opaque(text)
         text = _OPAQUE.sub(REDACTED, text) if opaque else text
         return _without_named(text) if ":" in text or ">" in text or "%" in text else text
@@ -267,8 +273,8 @@ def _without_named(text: str) -> str:
 def is_suspicious(document: str) -> bool:
     """Tell whether `scrub` may change a text in a JSON document, which has no white space between its tokens.
 
-    It is much faster than `scrub`. Random texts in sentences are not looked for: they are in messages, all of which
-    are scrubbed.
+    It is much faster than `scrub`. It does not look for random texts in sentences: those are in messages, which are
+    always scrubbed.
     """
     return (
         "@" in document
@@ -282,7 +288,10 @@ def is_suspicious(document: str) -> bool:
 
 
 def _may_name_secret(folded: str) -> bool:
-    """Tell whether a text in a document may name a secret; names of fields have a quotation mark before the colon."""
+    """Tell whether a text in a document may name a secret.
+
+    In JSON a field's name has a quotation mark before the colon.
+    """
     return (
         _COLON.search(folded) is not None
         or ("=" in folded and _has_word(folded))
@@ -316,7 +325,7 @@ def is_secret(name: str) -> bool:
 
 
 def _may_be_opaque(text: str) -> bool:
-    """False only if `_OPAQUE` finds nothing. A new form there needs its mark here."""
+    """Return False only if `_OPAQUE` finds nothing. A new form there needs its mark here."""
     return (
         ("J" in text and ("eyJ" in text or "LS0tLS1CRUdJTi" in text))
         or ("K" in text and ("AKIA" in text or "AGE-SECRET-KEY-1" in text))
@@ -344,7 +353,7 @@ def _without_secret_path(found: re.Match[str]) -> str:
 
 
 def _without_flags(text: str) -> str:
-    """A command can begin within the match of the one before it, so a pass over the rest follows."""
+    """Repeat for the rest of the text, because a command can begin within the match of the one before it."""
     text = _without_piped(text) if "|" in text else text
     while (left := _SHORT_FLAG.sub(lambda found: f"{found[1]}{found['quote'] or ''}{REDACTED}", text)) != text:
         text = left
@@ -352,9 +361,9 @@ def _without_flags(text: str) -> str:
 
 
 def _without_piped(text: str) -> str:
-    """The text without what a line pipes into a reader from its first `echo` or `printf`, or from that of the quotes.
+    """Redact what a line pipes into a program, from its first `echo` or `printf`, or from the one inside quotes.
 
-    A line may go on behind a backslash. No text is searched twice in vain.
+    A backslash continues a line. Each text is searched only once, so the time stays linear.
     """
     pieces, at, searched = list[str](), 0, 0
     for reader in _READER.finditer(text):
@@ -372,7 +381,7 @@ def _without_piped(text: str) -> str:
 
 
 def _line_start(text: str, least: int, end: int) -> int:
-    """Return where the line that ends at `end` begins, at `least` or later."""
+    """Return where the line that ends at `end` begins, but not before `least`."""
     start = end
     while (start := text.rfind("\n", least, start)) >= 0:
         if not text[max(start - 2, 0) : start].rstrip("\r").endswith("\\"):

@@ -1,4 +1,4 @@
-"""Base of every room's settings, and the settings of telemetry."""
+"""Base class of all settings, and the settings of telemetry."""
 
 from typing import Annotated
 
@@ -12,9 +12,9 @@ class SettingsError(WrongUsage):
 
 
 class Section(pydantic.BaseModel):
-    """One room's settings: immutable, and a name that it does not know is an error.
+    """Immutable settings of one package; unknown names are an error.
 
-    Its validator is built when it is first used: most commands have nothing to validate.
+    Its validator is built on first use, because most commands validate nothing.
     """
 
     model_config = pydantic.ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
@@ -24,12 +24,12 @@ class TelemetrySettings(Section):
     """Address at which a running command serves `/healthz`, `/readyz` and `/metrics`."""
 
     port: Annotated[int, pydantic.Field(ge=0, le=65535)] = 0
-    """0 is off. The parts of `up` take the next ports, in the order land, work, watch."""
+    """0 is off. The parts of `up` use the next ports, in the order land, work, watch."""
     host: str = "127.0.0.1"
-    """The address to listen on; in a pod `0.0.0.0`. The figures name topics and resources, but no secrets."""
+    """The address to listen on; `0.0.0.0` in a pod. Metrics contain names of topics and resources, but no secrets."""
     otlp_endpoint: Annotated[str, pydantic.Field(pattern=r"^(https?://\S+)?$")] = ""
-    """Address that the figures are also pushed to by OTLP over HTTP, for example
-    `http://collector:4318/v1/metrics`; empty is off. It needs the extra `otlp`.
+    """Address to which metrics are also pushed by OTLP over HTTP, for example `http://collector:4318/v1/metrics`;
+    empty is off. It needs the extra `otlp`.
     """
     otlp_seconds: Annotated[float, pydantic.Field(ge=1)] = 60.0
     """Seconds between pushes."""

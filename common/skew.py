@@ -1,4 +1,4 @@
-"""Measures how far this machine's clock is from a server's, by the times in the server's answers."""
+"""Measures the difference between this machine's clock and a server's, by the times in the server's answers."""
 
 import math
 from datetime import datetime, timedelta
@@ -11,7 +11,7 @@ from common.clock import SYSTEM
 from common.durations import in_words
 
 TOLERATED: Final = timedelta(seconds=5)
-"""Allows for HTTP dates, which have whole seconds, and for the time that an answer takes."""
+"""Tolerance for HTTP dates, which have whole seconds, and for the duration of a request."""
 MEND: Final = "timedatectl status, and chronyc tracking, on both machines"
 LOG_SECONDS: Final = 600.0
 """Shortest time between two log lines about a skew."""
@@ -22,7 +22,7 @@ log = structlog.get_logger(__name__)
 
 
 class Skew:
-    """Measures the skew against one kind of server, and logs one above TOLERATED every LOG_SECONDS at most."""
+    """Measures the skew against one kind of server, and logs one above TOLERATED at most every LOG_SECONDS."""
 
     def __init__(self, server: str) -> None:
         self._server = server

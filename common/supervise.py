@@ -1,4 +1,4 @@
-"""Several processes as one: restarted when they end, stopped together."""
+"""Runs several processes as one: restarts those that end, and stops all of them together."""
 
 import asyncio
 import os
@@ -30,11 +30,11 @@ class Part(NamedTuple):
     name: str
     argv: tuple[str, ...]
     environment: Mapping[str, str] = {}
-    """Variables in addition to those of all parts."""
+    """Variables in addition to the common ones of all parts."""
 
 
 class PartFailedError(Exception):
-    """A part ended with a status that a restart cannot fix."""
+    """A part ended with an exit status that a restart cannot fix."""
 
     def __init__(self, name: str, status: int) -> None:
         super().__init__(f"{name} ended with status {status}, which a restart cannot fix")
@@ -42,9 +42,10 @@ class PartFailedError(Exception):
 
 
 class Supervisor:
-    """Runs each part as a process in a session of its own, with this process's output.
+    """Runs each part as a process in its own session, with this process's output.
 
-    A part that ends is started again, after 1 s doubled to 10 s; one that ends with a status of `lasting` ends all.
+    A part that ends is restarted, after 1 s that doubles up to 10 s. A part that ends with one of the statuses
+    `lasting` ends all of them.
     """
 
     def __init__(
@@ -66,13 +67,14 @@ class Supervisor:
 
     @property
     def pids(self) -> dict[str, int]:
-        """The process of each part that runs now."""
+        """Return the process id of each running part."""
         return {name: process.pid for name, process in self._running.items()}
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Keep all parts running until `stop` is set; then, and when a part fails for good, end all.
+        """Keep all parts running until `stop` is set.
 
-        SIGTERM first, SIGKILL to what has not ended after the grace. Raises PartFailedError.
+        At the end, or if a part fails for good, send SIGTERM to all, and SIGKILL to those still running after the
+        grace period. Raises PartFailedError.
         """
         with registered({PART_STARTS: lambda: self._starts}, self._why_not):
             try:
@@ -84,7 +86,7 @@ class Supervisor:
     def _why_not(self) -> Iterator[str]:
         for part in self._parts:
             if part.name not in self._running:
-                yield f"{part.name} ended and is about to be restarted"
+                yield f"{part.name} ended and will be restarted"
 
     async def _keep(self, part: Part) -> None:
         backoff = Backoff(

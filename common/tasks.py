@@ -1,4 +1,4 @@
-"""Tasks that fail loudly: none outlives its block, the first that fails ends it, and SIGTERM ends endless work."""
+"""Tasks whose failure ends their block: none outlives the block, and SIGTERM ends endless work."""
 
 import asyncio
 import signal
@@ -12,9 +12,10 @@ Spawn: TypeAlias = Callable[[Coroutine[Any, Any, object]], asyncio.Task[object]]
 
 
 class Tasks:
-    """A block with tasks beside it. They are cancelled when the block ends; the first that fails cancels the block.
+    """A block with background tasks, which are cancelled when it ends. The first task that fails cancels the block.
 
-    The first error is raised unchanged, not in a group, with later errors as notes. No other module unpacks a group.
+    Its error is raised unchanged, not in a group, with later errors as notes. No other module unpacks an exception
+    group.
     """
 
     def __init__(self) -> None:
@@ -58,23 +59,26 @@ class Tasks:
 
 
 async def together(coroutines: Iterable[Coroutine[Any, Any, object]]) -> None:
-    """Return when all have ended. The first that fails cancels the others, and its error is raised."""
+    """Return when all have ended. The first failure cancels the others and is raised."""
     async with Tasks() as spawn:
         if running := [spawn(work) for work in coroutines]:
             await asyncio.wait(running)
 
 
 def detached(work: Coroutine[Any, Any, Result]) -> "asyncio.Task[Result]":
-    """Start a task that outlives its block. Its holder awaits or cancels it; asyncio logs a dropped one's failure."""
+    """Start a task that outlives its block.
+
+    The caller awaits or cancels it; asyncio logs the failure of a dropped task.
+    """
     return asyncio.get_running_loop().create_task(work)
 
 
 async def in_thread(act: Callable[[], Result]) -> Result:
     """Run `act` in a thread and return its result.
 
-    A caller that is cancelled meanwhile waits until `act` has ended: a thread cannot be stopped, and nothing else
-    may use its objects. If `act` failed, its error is raised in place of the cancellation, which is asked for again.
-    A caller that handles the error is cancelled at its next wait.
+    If the caller is cancelled meanwhile, it waits until `act` has ended: a thread cannot be stopped, and nothing else
+    may use its objects. If `act` then fails, its error is raised, and the cancellation is requested again: a caller
+    that handles the error is cancelled at its next await.
     """
     running = detached(asyncio.to_thread(act))
     cancelled: asyncio.CancelledError | None = None
@@ -91,7 +95,7 @@ async def in_thread(act: Callable[[], Result]) -> Result:
     try:
         return running.result()
     finally:
-        del running, cancelled  # no cycle of error and frame: what the frame opened closes at once
+        del running, cancelled  # avoids a cycle of error and frame, so that what the frame opened closes at once
 
 
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
@@ -99,7 +103,10 @@ _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 @contextmanager
 def stop_on_signals() -> Iterator[asyncio.Event]:
-    """Yield an event that SIGTERM and SIGINT set instead of ending the process; in the main thread's loop."""
+    """Yield an event that SIGTERM and SIGINT set instead of ending the process.
+
+    It needs the main thread's event loop.
+    """
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in _SIGNALS:
@@ -112,14 +119,14 @@ def stop_on_signals() -> Iterator[asyncio.Event]:
 
 
 async def run_until(stop: asyncio.Event, work: Coroutine[Any, Any, None], *, seconds: float | None = None) -> None:
-    """Run the work until it ends, `stop` is set, or the seconds are over: then it is cancelled. Raises its errors."""
+    """Run the work until it ends; cancel it when `stop` is set or the seconds are over. Raises its errors."""
     async with Tasks() as spawn:
         await asyncio.wait({spawn(work), spawn(stop.wait())}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
 
 
 @asynccontextmanager
 async def grace(stop: asyncio.Event, seconds: float) -> AsyncIterator[None]:
-    """A block that must end within this time once `stop` is set; raises TimeoutError if it does not."""
+    """Require the block to end within this time once `stop` is set; raises TimeoutError if it does not."""
     async with asyncio.timeout(None) as limit, Tasks() as spawn:
 
         async def set_limit() -> None:

@@ -1,7 +1,7 @@
-"""Serves metrics for Prometheus, liveness and readiness of a running process.
+"""Serves Prometheus metrics, liveness and readiness of a running process.
 
-`/healthz` answers while the event loop runs, `/readyz` lists what is wrong, `/metrics` has the figures.
-A component registers its figures while it runs. They are read only when `/metrics` is scraped.
+`/healthz` answers while the event loop runs, `/readyz` lists problems, and `/metrics` has the metrics. A component
+registers its metrics while it runs. They are read only when `/metrics` is scraped.
 """
 
 import asyncio
@@ -23,13 +23,13 @@ from common.text import plain
 
 UNAVAILABLE: Final = 503
 REFRESH_SECONDS: Final = 5.0
-"""Prometheus waits 10 s by default."""
+"""Prometheus' default timeout is 10 s."""
 MOST_CONNECTIONS: Final = 64
 """Connections from Prometheus, kubelets' probes, and people."""
 REASONS_AT_MOST: Final = 50
-"""Streams that are listed; the rest are counted, for example of a thousand silent kubelets."""
+"""Number of streams that are listed; the rest are only counted, for example a thousand silent kubelets."""
 COST: Final = 10
-"""A scrape is followed by a rest of COST times its duration, at most REFRESH_SECONDS, however often readers ask."""
+"""A scrape is followed by a pause of COST times its duration, at most REFRESH_SECONDS, however often clients ask."""
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 STAGE_SECONDS: Final = Histogram(
     "leadsman_stage_seconds",
@@ -40,10 +40,10 @@ STAGE_SECONDS: Final = Histogram(
 log = structlog.get_logger(__name__)
 
 Values: TypeAlias = Mapping[tuple[str, ...], float]
-"""A figure's values, by the values of its labels."""
+"""A metric's values, by the values of its labels."""
 Reasons: TypeAlias = Callable[[], Iterable[str]]
 Refresh: TypeAlias = Callable[[], Awaitable[None]]
-"""Updates the values of figures before a scrape."""
+"""Updates the metrics before a scrape."""
 
 
 class Figure(NamedTuple):
@@ -62,7 +62,7 @@ class _Component(NamedTuple):
 
 
 def why_not() -> list[str]:
-    """Return the reasons why this process is not ready, without secrets and safe to show to every reader."""
+    """Return the reasons why this process is not ready, without secrets and safe for any reader."""
     asked = [each.reasons for each in _REGISTERED.components if each.reasons is not None]
     if not asked:
         return ["it is starting"]
@@ -72,7 +72,7 @@ def why_not() -> list[str]:
 
 
 class _Registered(Collector):
-    """Collects the figures of running components; sums a figure that two of them share."""
+    """Collects the metrics of running components, and sums a metric that two of them share."""
 
     def __init__(self) -> None:
         self.components: list[_Component] = []
@@ -99,7 +99,7 @@ REGISTRY.register(_REGISTERED)
 def registered(
     figures: Mapping[Figure, Callable[[], Values]], reasons: Reasons | None = None, refresh: Refresh | None = None
 ) -> Iterator[None]:
-    """Register a running component's figures, and `reasons`, which returns why it is not ready, or nothing.
+    """Register a running component's metrics, and `reasons`, which returns why it is not ready.
 
     A part counts as starting until one of its components has registered reasons.
     """
@@ -113,7 +113,7 @@ def registered(
 
 @asynccontextmanager
 async def served(host: str, port: int, part: str) -> AsyncIterator[None]:
-    """Answer on this port while the part runs; 0 opens no port. Raises WrongUsage."""
+    """Serve on this port while the part runs; 0 opens no port. Raises WrongUsage."""
     if not port:
         yield
         return
@@ -131,7 +131,7 @@ async def served(host: str, port: int, part: str) -> AsyncIterator[None]:
 
 
 async def refreshed() -> None:
-    """Update the values of figures that are not read at once; one that takes too long keeps its last."""
+    """Update the metrics that are not read directly. One that takes too long keeps its last value."""
     for refresh in filter(None, [each.refresh for each in _REGISTERED.components]):
         with suppress(TimeoutError):
             await asyncio.wait_for(refresh(), REFRESH_SECONDS)
@@ -144,7 +144,7 @@ def figures() -> Sequence[Metric]:
 
 
 class _Scrapes:
-    """Makes the text of `/metrics`, once at a time. Readers who ask meanwhile share the next text."""
+    """Generates the text of `/metrics`, one at a time. Clients that ask meanwhile share the next text."""
 
     def __init__(self) -> None:
         self._next: asyncio.Task[bytes] | None = None
@@ -155,7 +155,7 @@ class _Scrapes:
         """Return the figures as they are after this call."""
         if self._next is None:
             self._next = detached(self._made())
-        return await asyncio.shield(self._next)  # a reader who disconnects does not cancel it for others
+        return await asyncio.shield(self._next)  # a client that disconnects does not cancel it for others
 
     async def _made(self) -> bytes:
         now = asyncio.get_running_loop().time
@@ -171,7 +171,7 @@ class _Scrapes:
 
 
 def routes(part: str) -> list[web.RouteDef]:
-    """Return the routes of the three addresses, for a part that also serves others."""
+    """Return the routes of the three addresses, for a part that serves other addresses as well."""
     scrapes = _Scrapes()
 
     async def healthz(_: web.Request) -> web.Response:

@@ -1,4 +1,4 @@
-"""Hostile text made safe to show, and names suggested for mistyped ones."""
+"""Makes hostile text safe to show, and suggests names for mistyped ones."""
 
 import json
 import re
@@ -12,18 +12,18 @@ _UNSEEN: Final = (
     # Unicode's Default_Ignorable_Code_Point, which are invisible or reverse the direction:
     "\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
     "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
-    "\u2028\u2029\u2800\ud800-\udfff\ufff9-\ufffb"  # ends of lines, a blank that is a letter, halves, annotations
+    "\u2028\u2029\u2800\ud800-\udfff\ufff9-\ufffb"  # ends of lines, a blank letter, surrogates, annotations
 )
 _UNSAFE: Final = re.compile(f"[\x00-\x1f{_UNSEEN}]")
 _UNSAFE_JSON: Final = re.compile(f"[{_UNSEEN}]")
-"""Characters that a JSON encoder may leave unchanged, unlike the controls below a space."""
+"""Characters that a JSON encoder may leave unchanged, unlike control characters below a space."""
 
 
 def plain(text: object, limit: int = 300) -> str:
-    r"""Give text that a cluster chose as one line that is safe on a terminal and in a log.
+    r"""Return text that a cluster chose as one line that is safe on a terminal and in a log.
 
-    Control, direction and invisible characters become their escapes (`\x1b`). A text of more than
-    `limit` characters is cut before that and ends with "...".
+    Control, direction and invisible characters become their escapes (`\x1b`). A text of more than `limit` characters
+    is cut before that and ends with "...".
     """
     shown = str(text)
     if len(shown) > limit:
@@ -36,7 +36,7 @@ def _escaped(match: re.Match[str]) -> str:
 
 
 def argument(name: object, limit: int = 300) -> str:
-    """Give a name that a cluster chose as one argument of a command that people copy: quoted, and never an option.
+    """Return a name that a cluster chose as one argument of a command that people copy: quoted, and never an option.
 
     The name is escaped as in `plain`. A name that starts with `-` gets a space before it, so that no command reads it
     as an option.
@@ -62,12 +62,12 @@ _TYPES: Final[dict[type, str]] = {
 
 
 def visible(text: str) -> str:
-    """Give text as `plain` does, whole, and with its lines and tabs."""
+    """Return the whole text as `plain` does, but with its line breaks and tabs."""
     return _UNSAFE.sub(lambda match: match[0] if match[0] in "\n\r\t" else _escaped(match), text)
 
 
 def plain_json(document: bytes) -> str:
-    r"""Give a JSON document with the characters of `plain` as `\u` escapes: it decodes to the same values."""
+    r"""Return a JSON document with the characters of `plain` as `\u` escapes: it decodes to the same values."""
     return _UNSAFE_JSON.sub(lambda match: json.dumps(match.group())[1:-1], document.decode())
 
 

@@ -1,4 +1,4 @@
-"""Certificates and passwords read from their files for each connection, so they rotate without a restart."""
+"""Reads certificates and passwords from their files for each connection, so that they rotate without a restart."""
 
 import ssl
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from common.text import plain
 class RotatingContext(ssl.SSLContext):
     """A client's TLS context that rereads its CA and certificate for each connection.
 
-    An unusable file fails that connection. Without a CA file the system's CAs are trusted.
+    An unusable file fails that connection. Without a CA file it trusts the system's CAs.
     """
 
     _ca_file: Path | None
@@ -22,7 +22,7 @@ class RotatingContext(ssl.SSLContext):
 
     @classmethod
     def of(cls, ca_file: Path | None, certificate_file: Path | None, key_file: Path | None) -> Self:
-        """Raises FilesUnusable, also for a key that everybody can read."""
+        """Raises FilesUnusable, also for a key that every user can read."""
         context = cls(ssl.PROTOCOL_TLS_CLIENT)
         context._ca_file, context._certificate_file, context._key_file = ca_file, certificate_file, key_file
         context.now()
@@ -34,7 +34,7 @@ class RotatingContext(ssl.SSLContext):
         return self.now().wrap_bio(*arguments, **named)
 
     def wrap_socket(self, *arguments: Any, **named: Any) -> ssl.SSLSocket:
-        """Wrap each connection of a client that waits for its answers."""
+        """Wrap a connection of a client that waits for its answers (blocking I/O)."""
         return self.now().wrap_socket(*arguments, **named)
 
     def now(self) -> ssl.SSLContext:
@@ -60,7 +60,7 @@ class RotatingPassword(str):
 
     @classmethod
     def of(cls, file: Path) -> Self:
-        """Raises FilesUnusable, also for a file that everybody can read."""
+        """Raises FilesUnusable, also for a file that every user can read."""
         password = cls(_read(file))
         _check("password_file", file)
         password._file = file
@@ -87,7 +87,7 @@ def _check(setting: str, file: Path) -> None:
 
 
 def _cause(error: Exception) -> str:
-    """Return the error's words without its number and the file, which the message names."""
+    """Return the error's text without its number and the file, which the message already names."""
     return getattr(error, "strerror", None) or str(error)
 
 

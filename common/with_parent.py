@@ -1,6 +1,6 @@
-"""Run a command that ends when its parent does, also by SIGKILL: `with_parent.py PARENT_PID COMMAND...` (Linux).
+"""Runs a command that ends when its parent does, even by SIGKILL: `with_parent.py PARENT_PID COMMAND...` (Linux).
 
-It is a program of its own because what it asks the kernel for must be asked by the child, before the command runs.
+It is a separate program because the child itself must make the system call, before the command runs.
 """
 
 import ctypes

@@ -1,1 +1,1 @@
-"""Sources of observations, and the pure step that makes them records."""
+"""Sources of observations, and their pure conversion to records."""

@@ -1,4 +1,4 @@
-"""The `leadsman` command: it runs `leadsman.cli`, and handles Ctrl-C while that is still being imported."""
+"""The `leadsman` command: runs `leadsman.cli`, and handles Ctrl-C while that is still being imported."""
 
 import os
 import sys
@@ -15,7 +15,7 @@ def main() -> NoReturn:
 
 
 def kubectl() -> NoReturn:
-    """`kubectl leadsman`: the same, and `look` where no command is named."""
+    """`kubectl leadsman`: the same command, and `look` if no command is named."""
     from leadsman.cli.main import COMMANDS  # noqa: PLC0415 - as below
 
     arguments = sys.argv[1:]
@@ -24,7 +24,7 @@ def kubectl() -> NoReturn:
 
 
 def kubectl_complete() -> None:
-    """Complete `kubectl leadsman` for kubectl, from the words after it; the last one is unfinished."""
+    """Complete `kubectl leadsman` for kubectl, from the words after it; the last word is unfinished."""
     from leadsman.cli.completion import for_kubectl  # noqa: PLC0415 - as below
     from leadsman.cli.main import COMMANDS, app  # noqa: PLC0415
 
@@ -36,8 +36,8 @@ def kubectl_complete() -> None:
 def _run(arguments: Sequence[str], name: str | None) -> NoReturn:
     """Run the command and exit with its status.
 
-    Everything is closed then except the interpreter itself, which would take apart a million objects: a sixth of the
-    time of a query.
+    Everything is closed at this point, so the interpreter exits without freeing a million objects, which would take a
+    sixth of the time of a query.
     """
     try:
         from common.cycles import rare_cycle_searches  # noqa: PLC0415 - Ctrl-C during the import gives no traceback

@@ -1,1 +1,1 @@
-"""Kubernetes' behaviour (rules), our conclusions (analytics), and the runtimes that fold records."""
+"""Kubernetes' behaviour (rules), conclusions from it (analytics), and the runtimes that fold records."""

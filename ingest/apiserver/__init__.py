@@ -1,1 +1,1 @@
-"""List and watch the API server, as client-go's reflector does."""
+"""Lists and watches the API server, as client-go's reflector does."""

@@ -1,7 +1,6 @@
-"""Changes from a list or a watch as steps of its stream, and inventories: the content of a complete list, for each
-log that it concerns (delivery.md#watching).
-
-A log compares it with its own state, so that no watcher has to remember what another one published.
+"""Turns a list or a watch into steps of its stream, and into inventories: the content of a complete list, for each
+log that it concerns (delivery.md#watching). A log compares an inventory with its own state, so that no watcher has to
+remember what another one published.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -26,13 +25,13 @@ KEYS_OF_A_PAGE: Final = 4000
 class InventoryPage(NamedTuple):
     node: str
     object: msgspec.Raw
-    """The object of the observation in a capture (capture-format.md)."""
+    """The observation's object in a capture (capture-format.md)."""
 
 
 def inventories(resource: ApiResource[Any], uids: Mapping[str | None, Iterable[str]]) -> Iterator[InventoryPage]:
-    """Yield a resource's inventories, from its uids by the node of their log; nothing if no log is reconciled.
+    """Yield a resource's inventories, from its uids by the node whose log has them; nothing if no log is reconciled.
 
-    An object that cannot be placed is in the inventory of every log: it exists.
+    An object without a known node is in the inventory of every log, because it exists.
     """
     if resource.log is None:
         return
@@ -65,18 +64,19 @@ _CHANGES: Final = frozenset(get_args(ObjectChange))
 class Step(NamedTuple):
     stream: str
     version: str
-    """Version from which the stream resumes once all steps up to this are acknowledged; empty in a partial list."""
+    """Version from which the stream resumes once all steps up to this one are acknowledged; empty in an incomplete
+    list.
+    """
     observation: Observation | None
-    """The observation; None if a step is not news: a bookmark, a heartbeat, the end of a list."""
+    """The observation; None if a step has no news: a bookmark, a heartbeat, the end of a list."""
     decoded: Any = None
-    """The decoded object, if it was decoded."""
+    """The decoded object, if it was decoded before."""
 
 
 class Changes:
     """Turns objects of one resource into steps. Remembers the known objects, and counts those that are not emitted.
 
-    `glance` is called with the name and the text of each object that exists, before it is decided whether that is
-    news.
+    `glance` is called with the name and the text of each existing object, before it is decided whether it is news.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class Changes:
         self._inventory = Inventory(self._resource)
 
     def listed(self, data: msgspec.Raw) -> tuple[Key | None, list[Step]]:
-        """Return an object's key and its news in a list; the key is None if the object cannot be read."""
+        """Return an object's key and the news about it in a list; the key is None if the object cannot be read."""
         try:
             found = self._inventory.read(data)
             news = self._inventory.listed(found)
@@ -114,8 +114,7 @@ class Changes:
     def vanished(self, present: Iterable[Key | None], version: str) -> Iterator[Step]:
         """Yield a deletion for each known object that a complete list at `version` lacks.
 
-        Each has the time at which it is taken. Thousands wait for their place in a queue, and others get theirs in
-        between.
+        Each has the time at which it is yielded. Thousands wait for a queue, and other steps are queued between them.
         """
         for thing in self._inventory.vanished(filter(None, present), version):
             yield self._step(thing, "list")
@@ -147,12 +146,12 @@ class Changes:
         return Step(self._resource.name, version, None)
 
     def inventory(self) -> Iterator[Step]:
-        """Yield the inventories for all logs, from the list that was just completed."""
+        """Yield the inventories for all logs, from the list that just ended."""
         for page in inventories(self._resource, self._inventory.by_log()):
             yield self._seen("list", page.object, "INVENTORY", page.node)
 
     def began(self, since: datetime) -> Step:
-        """Return a bookmark: the stream began with the list just completed, which was requested at `since`."""
+        """Return a bookmark: the stream began with the list that just ended and was requested at `since`."""
         bookmark = bookmark_observation(self._clock.now(), self._cluster, self._resource.name, since=since)
         return Step(self._resource.name, "", bookmark)
 

@@ -17,12 +17,12 @@ from kubernetes_asyncio.config.kube_config import KubeConfigLoader
 from common.text import plain
 
 EXEC_WITHOUT_EXPIRY_SECONDS: Final = 60.0
-"""Time between runs of a credential plugin whose token has no expiry."""
+"""Interval between runs of a credential plugin whose token has no expiry."""
 
 
 def follow_no_redirect(client: ApiClient) -> None:
-    """Answer a redirect as any other status: a kubelet behind the node proxy could send our requests elsewhere, or
-    with our token to other paths of the API server. The client has no setting for it.
+    """Treat a redirect like any other status: a kubelet behind the node proxy could redirect our requests elsewhere,
+    or with our token to other paths of the API server. The client has no setting for this.
 
     https://github.com/kubernetes/kubernetes/issues/112513
     """
@@ -60,7 +60,7 @@ class KubeconfigToken:
         try:
             await self._loader._load_authentication()
         except Exception as error:
-            # a credential plugin may raise anything, and a retry fixes most of it
+            # a credential plugin may raise anything, and a retry fixes most errors
             raise CredentialsError(f"credentials of the kubeconfig: {plain(error)}") from error
         self._read_at = time.monotonic()
 

@@ -17,14 +17,14 @@ from ingest.apiserver.client_fixes import KubeconfigToken
 DEFAULT: Final = "~/.kube/config"
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _SETTING: Final = " as watch.kubeconfig in the settings"
-"""The other way to name a file: `leadsman validate` and `doctor` have no --kubeconfig."""
+"""A setting that names the file, because `leadsman validate` and `doctor` have no --kubeconfig."""
 
 
 async def configuration(kubeconfig: Path | None = None, context: str | None = None) -> Configuration:
-    """Read how to reach the API server; tokens are looked up again for each request.
+    """Read how to reach the API server; tokens are reread for each request.
 
-    Without a path: the service account inside a pod, else `$KUBECONFIG`, else `~/.kube/config`.
-    Raises KubeconfigUnusable.
+    Without a path: the service account inside a pod, else `$KUBECONFIG`, else `~/.kube/config`. Raises
+    KubeconfigUnusable.
     """
     if kubeconfig is None and os.environ.get("KUBERNETES_SERVICE_HOST"):
         return in_cluster(SERVICE_ACCOUNT)
@@ -51,7 +51,7 @@ async def _load(kubeconfig: Path | None, context: str | None, into: Configuratio
     try:
         return await load_kube_config(path, context, into, persist_config=False)
     except Exception as error:
-        # the loader passes on any error of the file's content
+        # the loader raises any error for the file's content
         chosen, known = _contexts(path)
         wanted = context or chosen
         if known and wanted not in known:
@@ -70,7 +70,7 @@ def _why(error: Exception) -> str:
 
 
 def _contexts(path: str) -> tuple[str, list[str]]:
-    """Return a file's current context, empty if it names none, and all names; no names if it cannot be read."""
+    """Return a file's current context, empty if it names none, and all names; no names for an unreadable file."""
     with suppress(Exception):  # as above
         if merged := KubeConfigMerger(path).config:
             return str(merged.value.get("current-context") or ""), [
@@ -89,7 +89,7 @@ def _existing(path: str) -> str:
 
 
 def in_cluster(directory: Path) -> Configuration:
-    """Use the service account of the pod that Leadsman runs in; raises KubeconfigUnusable."""
+    """Use the service account of the pod in which Leadsman runs; raises KubeconfigUnusable."""
     host, port = os.environ.get("KUBERNETES_SERVICE_HOST", ""), os.environ.get("KUBERNETES_SERVICE_PORT", "")
     if not host or not port:
         raise KubeconfigUnusable(

@@ -1,4 +1,4 @@
-"""Emits what a live source receives of a cluster, and why it receives nothing."""
+"""Emits what a live source receives from a cluster, and why it receives nothing."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ class Emitter(NamedTuple):
     tally: Tally
 
     async def answer(self, source: Origin, resource: str, body: bytes, decoded: Any = None, node: str = "") -> None:
-        """Emit an object, which is JSON, perhaps decoded already."""
+        """Emit an object, which is JSON and may be decoded already."""
         seen = observation_of(self.clock.now(), self.cluster, source, resource, body, node)
         await self.emit(Received(seen, decoded))
 

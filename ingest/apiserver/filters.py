@@ -1,7 +1,6 @@
-"""Decides which changes of an object are emitted: not a node's heartbeat, nor a change of a dropped field.
+"""Decides which changes of an object are emitted: no heartbeat of a node, and no change of only dropped fields.
 
-It also remembers the objects. After a fresh list, objects that vanished are emitted as deleted (rules:
-list-and-watch).
+It also remembers objects, so that after a new list, missing ones are emitted as deleted (rules: list-and-watch).
 """
 
 from collections.abc import Iterable
@@ -33,7 +32,7 @@ class _Known(NamedTuple):
     uid: str
     compared: bytes
     log: str | None = None
-    """The node whose log has the object, empty for the cluster's log; None if that cannot be read."""
+    """The node whose log has the object; empty for the cluster's log, None if that cannot be read."""
 
 
 class News(NamedTuple):
@@ -102,13 +101,15 @@ class Inventory:
         return [*self._ended(before, found.metadata.resource_version), _news("ADDED", found)]
 
     def vanished(self, present: Iterable[Key], version: str) -> list[News]:
-        """Forget each object that a complete list at `version` lacks, and return its deletion with kept fields."""
+        """Forget each object that a complete list at `version` lacks, and return its deletion with the kept
+        fields.
+        """
         gone = self._known.keys() - set(present)
         ended = [self._known.pop(key) for key in sorted(gone)]
         return [news for known in ended for news in self._ended(known, version)]
 
     def by_log(self) -> dict[str | None, list[str]]:
-        """Return the uids of all objects, by the node whose log has them; None is the key if that cannot be read."""
+        """Return the uids of all objects, by the node whose log has them; by None if that cannot be read."""
         uids: dict[str | None, list[str]] = {}
         for known in self._known.values():
             uids.setdefault(known.log, []).append(known.uid)
@@ -118,7 +119,7 @@ class Inventory:
         if found.decoded is not None:
             log = self._resource.log(found.decoded) if self._resource.log else None
             return _Known(found.metadata.uid, self._resource.compared(found.decoded), log and intern(log))
-        # a shape that normalisation will dead-letter is news whenever any of it changes
+        # an object that normalisation will dead-letter is news at any change
         document: dict[str, Any] = msgspec.json.decode(found.raw)
         for field in ("resourceVersion", "managedFields"):
             document["metadata"].pop(field, None)
@@ -133,5 +134,5 @@ class Inventory:
 
 
 def _news(change: ObjectChange, found: Object) -> News:
-    # a copy: the object is a part of a page that may have hundreds of megabytes
+    # a copy, because the object is part of a page of up to hundreds of megabytes
     return News(change, bytes(found.raw), found.decoded)

@@ -1,7 +1,7 @@
 """Leader election among replicas by a Lease (coordination.k8s.io/v1), with client-go's rules.
 
-Clocks of different machines are never compared: a Lease is over when this process has seen it unchanged for its
-duration. A leader's own Lease is over by the faster of its clocks, because the monotonic one stands still while the
+Clocks of different machines are never compared: a Lease is expired when this process has seen it unchanged for its
+duration. A leader's own Lease expires by the faster of its clocks, because the monotonic clock stops while the
 machine is suspended.
 """
 
@@ -62,13 +62,15 @@ Work: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
 
 
 class LeadershipLostError(Exception):
-    """The Lease could not be renewed in time, or another has it: stop at once."""
+    """The Lease could not be renewed in time, or another replica has it, so this one must stop at once."""
 
 
 def claim(
     lease: Lease | None, identity: str, seen_unchanged_seconds: float
 ) -> Literal["create", "take", "renew", "wait"]:
-    """Decide whether a replica may create, take or renew the Lease; `seen_unchanged_seconds` is by its own clock."""
+    """Return the Lease to write if a replica may create, take or renew it; `seen_unchanged_seconds` is by its own
+    clock.
+    """
     if lease is None:
         return "create"
     if lease.spec.holder_identity == identity:
@@ -91,9 +93,10 @@ class LeaderElection:
         self.leads = False
 
     async def hold(self, work: Work) -> None:
-        """Work while this replica holds the Lease that it has acquired, and release the Lease at the end.
+        """Do the work while this replica holds the Lease that it has acquired, and release the Lease at the end.
 
-        Raises LeadershipLostError when it is lost; the work is cancelled before that. Errors of `work` propagate.
+        Raises LeadershipLostError if the Lease is lost; the work is cancelled before that. Errors of `work`
+        propagate.
         """
         try:
             async with Tasks() as spawn:
@@ -102,7 +105,9 @@ class LeaderElection:
             await self._give_back()
 
     def check(self) -> None:
-        """Raise LeadershipLostError if another may have the Lease: this process was paused, or could not renew it."""
+        """Raise LeadershipLostError if another replica may have the Lease: this process was paused, or could not
+        renew it.
+        """
         if self._clock.seconds_since(self._renewed) > RENEW_DEADLINE_SECONDS:
             self.leads = False
             raise LeadershipLostError(f"lease {self._name.namespace}/{self._name.name} was not renewed in time")
@@ -115,7 +120,7 @@ class LeaderElection:
     async def _keep(self) -> None:
         while True:
             await self._clock.sleep(RETRY_SECONDS)
-            self.check()  # another may have had it, and given it back
+            self.check()  # another replica may have had it and released it
             if not await self._try() and not self.leads:
                 raise LeadershipLostError(f"lease {self._name.namespace}/{self._name.name} is lost")
             self.check()
@@ -164,7 +169,7 @@ class LeaderElection:
         return await self._put(lease, spec)
 
     async def _put(self, lease: Lease | None, spec: _Spec) -> Lease:
-        """Write the Lease; the version that was read makes a second writer fail with a conflict."""
+        """Write the Lease; the resource version makes a concurrent write fail with a conflict."""
         version = lease.metadata.resource_version if lease else ""
         body = {
             "apiVersion": "coordination.k8s.io/v1",
@@ -177,7 +182,7 @@ class LeaderElection:
             return msgspec.json.decode(await read_body(response), type=Lease)
 
     async def _give_back(self) -> None:
-        """Let another replica start at once instead of after the Lease's duration."""
+        """Release the Lease, so that another replica starts at once instead of after its duration."""
         if not self.leads or self._seen is None:
             return
         self.leads = False
@@ -197,5 +202,5 @@ def _micro_time(at: datetime) -> str:
 
 
 def new_identity() -> str:
-    """Return a name for the election that no other process has."""
+    """Return an identity for the election that no other process has."""
     return f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"

@@ -1,6 +1,6 @@
 """Reads the Lease of each node that is not Ready, once (delivery.md#watching, rules: nodes-that-do-not-report).
 
-All Leases are not watched: each kubelet renews its own every 10 s.
+Watching all Leases would be costly: each kubelet renews its own every 10 s.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from ingest.resources.nodes import NAMESPACE, NODE_LEASES
 
 PATH: Final = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases"
 PAUSE_SECONDS: Final = 0.02
-"""At most 50 Leases are read a second, one after the other, however many nodes fail at once."""
+"""Interval between reads: at most 50 Leases a second, one at a time, however many nodes fail at once."""
 WITHOUT: Final = "the age of the Lease of a NotReady node is unknown"
 _CACHED: Final = {"resourceVersion": "0"}
 """Lets the API server answer from its watch cache."""
@@ -42,7 +42,7 @@ class NodeLeases:
         self._is_reported = False
 
     def gone(self, name: str) -> None:
-        """Forget a deleted node: the next node of this name is another one."""
+        """Forget a deleted node, because the next node with this name is another one."""
         self._not_ready.pop(name, None)
         self._due.pop(name, None)
 
@@ -94,7 +94,7 @@ class NodeLeases:
             await self._later(name, error.retry_after_seconds)
 
     async def _report_refusal(self) -> None:
-        """Report it once, because nothing else depends on it."""
+        """Report a refusal once, because nothing else depends on it."""
         if not self._is_reported:
             self._is_reported = True
             text = f"get leases in {NAMESPACE} is not allowed: {WITHOUT}"

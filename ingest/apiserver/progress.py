@@ -1,8 +1,6 @@
 """Tracks the progress of one resource's stream, decides how it continues after an error, and when to compare it with
-a full list (rules: list-and-watch; delivery.md#reconciling).
-
-A watch alone is not enough. After a restore of etcd from a snapshot versions go back, and later the same numbers
-stand for other objects.
+a full list (rules: list-and-watch; delivery.md#reconciling). A watch alone is not enough: after etcd is restored from
+a snapshot, versions go back, and later the same numbers belong to other objects.
 """
 
 import math
@@ -29,7 +27,7 @@ class ListAt(NamedTuple):
 class Progress:
     """Tracks one stream. It resumes at the stored `version`, or starts with a list if that is empty.
 
-    An empty `namespace` stands for all namespaces.
+    An empty `namespace` means all namespaces.
     """
 
     def __init__(self, resource: ApiResource[Any], version: str, namespace: str = "") -> None:
@@ -52,7 +50,7 @@ class Progress:
 
     @property
     def path(self) -> str:
-        """Return the path at which the API server has the resource, as far as is known."""
+        """Return the path at which the API server serves the resource, as far as is known."""
         return self._paths[0]
 
     @property
@@ -79,7 +77,7 @@ class Progress:
         self.seen_until(at)
 
     def bookmarked(self) -> None:
-        """Record a bookmark: everything before it was in the watch."""
+        """Record a bookmark: everything before it was received."""
         self._has_caught_up = True
 
     def seen_until(self, at: datetime) -> None:
@@ -98,10 +96,11 @@ class Progress:
         self.version = version or self.version
 
     def list_at(self) -> ListAt:
-        """Return a state no older than the last version. It is the most recent one without a version, if the server
-        refused it, or before a watch was heard.
+        """Return a version no older than the last one.
 
-        It is never any cached state (`0`): a server that lags would lack objects that the logs know already.
+        It is the most recent version if none is known, if the server refused the last one, or before a watch
+        delivered anything. It is never any cached state (`0`), because a server that lags would lack objects that the
+        logs already have.
         """
         if self._version_is_unavailable or self.complete_at is None:
             return ListAt("")
@@ -115,17 +114,16 @@ class Progress:
         self._contact_at_seconds = at_seconds
 
     def nothing_was_missed(self, changes: int, now_seconds: float) -> bool:
-        """True for Events if a list after a short gap has nothing new: an Event of the gap would still be there.
+        """Return True for Events if a list after a short gap has nothing new: an Event of the gap would still exist.
 
-        False for other resources, whose objects can be deleted unseen.
-
-        Their stream has no bookmarks, and while no event comes its version grows too old (rules: list-and-watch).
+        Return False for other resources, whose objects can be deleted unseen. Their stream has no bookmarks, and
+        without events its version becomes too old (rules: list-and-watch).
         """
         silent_seconds = now_seconds - self._contact_at_seconds
         return not changes and not self._resource.deletion_is_news and silent_seconds < EVENT_TTL_SECONDS
 
     def cannot_resume(self, error: ApiError) -> bool:
-        """True if the server no longer has the version, does not have it yet, or calls it invalid."""
+        """Return True if the server no longer has the version, does not have it yet, or calls it invalid."""
         return error.expired or error.too_large_version or error.code == HTTPStatus.BAD_REQUEST
 
     def lost(self, why: str) -> None:
@@ -135,8 +133,8 @@ class Progress:
     def refused(self, error: ApiError) -> str:
         """Decide how to continue after an error; return the text to report, or an empty one.
 
-        The next path of an optional resource is tried. A list that is refused at its version is asked for at the most
-        recent one, and a watch that is refused is followed by a list.
+        For an optional resource, the next path is tried. A list that is refused at its version is requested at the
+        most recent one, and a refused watch is followed by a list.
         """
         if error.code == HTTPStatus.NOT_FOUND and self._resource.optional:
             self.list_is_due = True
@@ -159,19 +157,22 @@ class Progress:
 
 
 SOON_SECONDS: Final = 10.0
-"""Delay of a comparison after the server was away."""
+"""Delay before a comparison after the server was unavailable."""
 ANSWER_SECONDS: Final = 15.0
-"""Least time that a server has to begin a watch after an outage."""
+"""Minimum wait for a comparison, in which a server can start a watch after an outage."""
 PAUSE_SECONDS: Final = 300.0
-"""Least time between two comparisons, for a flapping server. It does not apply after versions went back."""
+"""Minimum time between two comparisons, in case the server restarts repeatedly.
+
+It does not apply after versions went back.
+"""
 EVERY_SECONDS: Final = 4 * 3600.0
 """Mean time between two comparisons with a full list."""
 JITTER: Final = 0.5
-"""Each time varies by up to one half either way, so that watches do not list at once."""
+"""Relative variation of that time, so that watches do not all list at once."""
 
 
 def went_back(version: str, before: str) -> bool:
-    """Tell whether a version is older than the one before it; False if one of them is not a number."""
+    """Tell whether a version is older than the previous one; False if one of them is not a number."""
     return version.isdecimal() and before.isdecimal() and int(version) < int(before)
 
 
@@ -197,7 +198,7 @@ class Reconciling:
         return max(ANSWER_SECONDS, self._due_at_seconds - self._clock.monotonic())
 
     def resumed(self) -> None:
-        """Record that the stream resumed at a stored version; the watch soon repeats everything published since."""
+        """Record that the stream resumed at a stored version; the watch then repeats everything published since."""
         self.must_emit_all = self._resumes = True
         self.schedule_soon()
 
@@ -205,7 +206,7 @@ class Reconciling:
         self._resumes = False
 
     def schedule_soon(self) -> None:
-        """Schedule a comparison some time after an outage, but not after every one of a flapping server."""
+        """Schedule a comparison after an outage, but not after every one of a server that restarts repeatedly."""
         self._due_at_seconds = min(self._due_at_seconds, max(self._after(SOON_SECONDS), self._not_before_seconds))
 
     def schedule_now(self) -> None:
@@ -221,7 +222,7 @@ class Reconciling:
         self._due_at_seconds = self._after(EVERY_SECONDS)
 
     def listed(self) -> None:
-        """Record a list, which replaces the comparison unless that must emit every object."""
+        """Record a list, which replaces the comparison unless a comparison must emit every object."""
         if not self.must_emit_all:
             self.done()
 

@@ -24,15 +24,15 @@ from ingest.apiserver import client_fixes
 from ingest.model.observation import if_decodable
 
 BODY_LIMIT_BYTES: Final = 1024 * 1024 * 1024
-"""Limit of an answer. A list of 150,000 pods at version "0" comes as one page from the watch cache."""
+"""Maximum size of an answer. A list of 150,000 pods at version "0" comes as one page from the watch cache."""
 ERROR_BODY_LIMIT_BYTES: Final = 64 * 1024
 RETRY_AFTER_LIMIT_SECONDS: Final = 300.0
 
 KEEPALIVE_SECONDS: Final = 20
-"""A dead peer is noticed after this time and three more probes."""
+"""A dead peer is detected after this time and three more probes."""
 
 TRANSPORT_ERRORS: Final = (aiohttp.ClientError, TimeoutError, OSError)
-"""Errors that a connection raises, including certificates and unreadable HTTP."""
+"""Errors that a connection raises, including those of certificates and invalid HTTP."""
 _SKEW: Final = Skew("apiserver")
 
 
@@ -46,7 +46,7 @@ class _Details(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Status(msgspec.Struct, frozen=True):
-    """Kubernetes' `Status`: an answer that is an error, or the object of a watch event of type ERROR."""
+    """Kubernetes' `Status`: an error answer, or the object of a watch event of type ERROR."""
 
     code: int = 0
     reason: str = ""
@@ -91,7 +91,7 @@ class TooLargeError(Exception):
 
 
 def unanswered(error: Exception) -> str:
-    """Describe one of `TRANSPORT_ERRORS` in words, such as connection refused, without names of Python's classes."""
+    """Describe one of `TRANSPORT_ERRORS` in words, such as connection refused, without Python's class names."""
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         why = getattr(error.certificate_error, "verify_message", "") or error.certificate_error
         return f"its certificate is not trusted ({plain(why)})"

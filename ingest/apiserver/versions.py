@@ -1,4 +1,4 @@
-"""Stores the version up to which each stream is acknowledged, where it resumes (delivery.md#watching)."""
+"""Stores the version up to which each stream is acknowledged and from which it resumes (delivery.md#watching)."""
 
 import os
 from collections import deque
@@ -25,7 +25,7 @@ class StoredVersions(NamedTuple):
     """The stored versions by stream, and a function that replaces them."""
 
     versions: Mapping[str, str]
-    """A stream that is missing starts with a list."""
+    """Versions by stream; a missing stream starts with a list."""
     save: Callable[[Mapping[str, str]], Awaitable[None]] | None
     """Replaces all of them or none, or raises OSError; None if they cannot be stored."""
 
@@ -51,9 +51,9 @@ class VersionFile:
         return StoredVersions(self.load(), lambda versions: in_thread(partial(self.save, versions)))
 
     def load(self) -> dict[str, str]:
-        """Return the versions, or none if the file is damaged or of another format: then every stream lists again.
+        """Return the versions; none if the file is damaged or of another format, so that every stream lists again.
 
-        Raises SourceUnusable if it is another cluster's, or cannot be opened.
+        Raises SourceUnusable if it belongs to another cluster, or cannot be opened.
         """
         try:
             kept = msgspec.json.decode(self._path.read_bytes(), type=_Kept)
@@ -81,8 +81,9 @@ class VersionFile:
         return kept.versions
 
     def save(self, versions: Mapping[str, str]) -> None:
-        """Raises OSError; the old file stays as it was then. A watcher that another took over from may save at the
-        same time: neither writes into what the other writes.
+        """Save all versions. Raises OSError; the old file then stays unchanged.
+
+        A watcher that was replaced by another one may save at the same time: neither writes into the other's file.
         """
         kept = msgspec.json.encode(_Kept(FORMAT, self._cluster, dict(versions)))
         with NamedTemporaryFile(prefix=f"{self._path.name}.", dir=self._path.parent, delete=False) as file:
@@ -100,7 +101,7 @@ class VersionFile:
 
 @dataclass(slots=True, eq=False)
 class Ticket:
-    """A step of a stream that waits for acknowledgement."""
+    """A step of a stream that awaits acknowledgement."""
 
     stream: str
     version: str
@@ -115,13 +116,13 @@ class Acknowledgements:
         self._out: dict[str, deque[Ticket]] = {}
 
     def hand_out(self, stream: str, version: str) -> Ticket:
-        """Register the next step of a stream; after one with an empty version it cannot resume yet."""
+        """Register the next step of a stream. A stream cannot resume after a step with an empty version."""
         ticket = Ticket(stream, version)
         self._out.setdefault(stream, deque()).append(ticket)
         return ticket
 
     def acknowledge(self, ticket: Ticket) -> None:
-        """Record that the step is safe; a second time changes nothing."""
+        """Record that the step is safely stored; repeating this changes nothing."""
         ticket.acknowledged = True
         tickets = self._out[ticket.stream]
         while tickets and tickets[0].acknowledged:

@@ -30,41 +30,48 @@ from ingest.model.reports import Failure, Tally
 from ingest.resources.resource import ApiResource
 
 WATCH_TIMEOUT_SECONDS: Final = 300
-"""A watch requests a timeout of one to two times this."""
+"""A watch requests a timeout of one to two times this value."""
 SILENCE_SECONDS: Final = 100.0
-"""A watch without a byte for this long is restarted at the same version; bookmarks come about every minute."""
+"""A watch that receives no byte for this long is restarted at the same version; bookmarks come about every minute."""
 PROBE_PART: Final = 0.1
-"""A watch after a silent one asks the server to end it after this part of SILENCE_SECONDS. Bookmarks are not
-promised (rules: list-and-watch), but an answer that ends in time held everything that happened before it opened."""
+"""Fraction of SILENCE_SECONDS after which the server is asked to end a watch that follows a silent one.
+
+Bookmarks are not promised (rules: list-and-watch), but an answer that ends in time contained everything that happened
+before it started.
+"""
 OPEN_PART: Final = 0.5
-"""An answer that ended before this part of the requested time was not ended by the server's own, earlier timer."""
+"""An answer that ended before this fraction of the requested time was not ended by the server's own, earlier
+timer.
+"""
 SHORT_WATCH_SECONDS: Final = 1.0
 WELL_SECONDS: Final = 10.0
-"""A watch open for so long resets the backoff: a long one would hide that a restored server has another history."""
+"""A watch that was open for this long resets the backoff.
+
+A longer time would hide that a restored server has another history.
+"""
 CONNECT_SECONDS: Final = 15.0
 ABSENT_SECONDS: Final = 300.0
 """Pause before a custom resource that the cluster lacks is requested again."""
 
 
 _End: TypeAlias = Callable[[str, int, datetime], Iterator[Step]]
-"""The last steps of a list: from its version, how many changes it shows, and when it began."""
+"""The last steps of a list, from its version, the number of changes in it, and its start."""
 
 
 class _CutError(Exception):
-    """A watch ended early without an error from the server: wait, then reopen it at the same version."""
+    """A watch ended early without an error of the server: wait, then reopen it at the same version."""
 
 
 _FAILURES: Final = (_CutError, StreamError, ApiError, TooLargeError, *UNDECODABLE, *TRANSPORT_ERRORS)
 
 
 class Watch:
-    """One resource of one cluster. `version` is the stored version to resume at; empty to list again. With
-    `namespace` only its objects are listed.
+    """Follows one resource of one cluster. `version` is the stored version at which to resume; empty to list again.
 
-    `contact` is called with the stream's name for each page of a list, line of a watch and 404 of an optional
-    resource. `glance` is called with the name and the text of each existing object, even without news. The tally
-    counts `unchanged`, `bookmark`, `oversized`, `undecodable`, `unknown_type`, `list`, `gap`, `cut`, `silent` and
-    `failure`.
+    With `namespace`, only its objects are listed. `contact` is called with the stream's name for each page of a list,
+    line of a watch and 404 of an optional resource. `glance` is called with the name and the text of each existing
+    object, even without news. The tally counts `unchanged`, `bookmark`, `oversized`, `undecodable`, `unknown_type`,
+    `list`, `gap`, `cut`, `silent` and `failure`.
     """
 
     def __init__(
@@ -110,12 +117,13 @@ class Watch:
 
     @property
     def known(self) -> int:
-        """Number of objects that the stream has emitted and that were not deleted since."""
+        """Number of objects that the stream has emitted and that still exist."""
         return self._changes.known
 
     async def follow(self) -> AsyncGenerator[Step, None]:
-        """Yield changes until cancelled. Failures are retried; those that need attention are emitted as ERROR
-        observations, a repeated one every 5 minutes.
+        """Yield changes until cancelled. Failures are retried.
+
+        If they need attention, they are emitted as ERROR observations, and repeated every 5 minutes.
         """
         while True:
             try:
@@ -134,7 +142,9 @@ class Watch:
                 await self._backoff.wait(wait_seconds)
 
     def _failed(self, problem: Exception) -> tuple[float, str]:
-        """Return the seconds that the server asks to wait, and a text to report; decide whether a new list is due."""
+        """Return the seconds that the server asks to wait, and a text to report; decide whether a new list is
+        needed.
+        """
         if self._clock.monotonic() - self._opened_at_seconds >= WELL_SECONDS:
             self._backoff.reset()
         self._opened_at_seconds = math.inf
@@ -172,7 +182,7 @@ class Watch:
                     yield seen
 
     async def _take_inventory(self) -> None:
-        """List the objects at the version where the stream resumes; they were emitted before the restart."""
+        """List the objects at the version from which the stream resumes; they were emitted before the restart."""
         try:
             async with aclosing(pages(self._client, self._progress.path, self._progress.version, "Exact")) as listed:
                 async for page in listed:
@@ -188,7 +198,7 @@ class Watch:
         self._progress.inventory_is_due = False
 
     async def _compare(self) -> AsyncGenerator[Step, None]:
-        """Yield the differences between the whole list at the stream's version and what the stream showed.
+        """Yield the differences between a full list at the stream's version and what the stream emitted.
 
         A later version is used if the server no longer has that one, for example because the resource does not
         change.
@@ -208,7 +218,7 @@ class Watch:
                 return
 
     async def _list(self, at: ListAt, end: _End) -> AsyncGenerator[Step, None]:
-        """Yield objects that changed, deletions of known objects that this list lacks, and inventories."""
+        """Yield changed objects, deletions of known objects that this list lacks, and inventories."""
         present: set[Key | None] = set()
         changes, version, began = 0, "", self._clock.now()
         async with aclosing(pages(self._client, self._progress.path, *at)) as listed:
@@ -303,8 +313,8 @@ class Watch:
     def _ended(self, rest: Line, started: float, ended: float, asked_seconds: int) -> None:
         """Count the end of an answer as a sign of life if the server's own timer ended it.
 
-        A server also ends the answer to a slow reader, and leaves out what was not sent. So `ended` excludes the time
-        for which this process delayed reading.
+        A server also ends the answer to a slow client, and omits what was not sent. So `ended` excludes the time for
+        which this process delayed reading.
         """
         is_own = min(ended - started, (ended - self._opened_at_seconds) / OPEN_PART) >= asked_seconds
         if is_own and rest.is_blank:
@@ -333,7 +343,7 @@ class Watch:
     def _steps_of(self, line: Line) -> list[Step]:
         """Return the steps of one line of a watch; raises StreamError and UNDECODABLE like `read_event`.
 
-        A line that is nested too deep is treated as too large: the server would send it again and again.
+        A line that is nested too deeply is treated as too large, because the server would send it again and again.
         """
         if line.too_long:
             return self._too_large(line)

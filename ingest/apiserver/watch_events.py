@@ -1,4 +1,4 @@
-"""A list page by page, and the lines of a watch's body (rules: list-and-watch)."""
+"""Reads a list page by page, and the lines of a watch's body (rules: list-and-watch)."""
 
 import re
 from collections.abc import AsyncGenerator
@@ -14,9 +14,9 @@ from ingest.apiserver.requests import ApiError, decode_status, get, read_body
 from ingest.model.observation import if_decodable
 
 LINE_LIMIT_BYTES: Final = 16 * 1024 * 1024 - 4096
-"""Keeps the line of a capture with such an object within 16 MiB."""
+"""Maximum size of an object: with it, the line of a capture stays within 16 MiB."""
 HEAD_BYTES: Final = 64 * 1024
-"""Bytes that are kept of a longer line: enough for its type and, in a built-in kind, its name and version."""
+"""Bytes that are kept of a longer line: enough for its type and, for a built-in kind, its name and version."""
 
 
 class WatchEvent(msgspec.Struct, frozen=True, gc=False):
@@ -51,7 +51,7 @@ class StreamError(Exception):
 
 _EVENT: Final = msgspec.json.Decoder(WatchEvent)
 _VERSIONED: Final = msgspec.json.Decoder(_Versioned)
-# the built-in kinds print these before anything that a user wrote; custom resources do not and give no match
+# the built-in kinds print these before anything that a user wrote; custom resources do not, and do not match
 _HEAD: Final = re.compile(
     rb'\{"type":"(?P<type>[A-Z]+)","object":\{"kind":"[A-Za-z]+","apiVersion":"[a-z0-9./]+","metadata":\{'
     rb'"name":"(?P<name>[^"\\]+)",(?:"generateName":"[^"\\]*",)?(?:"namespace":"(?P<namespace>[^"\\]*)",)?'
@@ -113,7 +113,7 @@ async def pages(client: ApiClient, path: str, version: str, match: str = "") -> 
     """List a resource at a version in pages of 500, with client-go's rules (delivery.md#watching).
 
     `version` is "" (most recent), "0" (any cached one) or a version; `match` is resourceVersionMatch. If the rest of
-    a list has expired, the whole list is requested at once, so an object may come twice. Raises ApiError,
+    a list has expired, the whole list is requested at once, so an object may appear twice. Raises ApiError,
     TooLargeError, msgspec.MsgspecError for an answer that is not a list, and transport errors.
     """
     given = {"resourceVersion": version, "resourceVersionMatch": match}

@@ -1,4 +1,4 @@
-"""Read and decode files in a separate process, ahead of the one that folds them.
+"""Reads and decodes files in a separate process, ahead of the process that folds them.
 
 Half of a replay's work comes before a reducer sees a record, and a Python process uses one CPU.
 """
@@ -25,7 +25,7 @@ _LENGTH_BYTES: Final = 4
 
 
 def write_frame(into: IO[bytes], message: bytes) -> None:
-    """Write a message of less than 4 GiB, at once."""
+    """Write a message of less than 4 GiB without buffering."""
     into.write(len(message).to_bytes(_LENGTH_BYTES) + message)
     into.flush()
 
@@ -58,11 +58,11 @@ class _Asked(msgspec.Struct, frozen=True, array_like=True):
 class _End(msgspec.Struct, frozen=True, array_like=True):
     skipped: dict[str, int]
     refused: str | None
-    """The text of the SourceError that reading ended with."""
+    """The text of the SourceError with which reading ended."""
 
 
 class _Frame(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A message through the pipe, in msgpack behind its length; the last one has an `end`."""
+    """A message on the pipe, in msgpack after its length; the last one has an `end`."""
 
     items: list[Decoded]
     progress: tuple[int, int, int]
@@ -101,14 +101,19 @@ def read_ahead(
 
 
 def _decoding(since: datetime | None, until: datetime | None) -> Callable[..., Iterator[Decoded]]:
-    """Return `read_converted` for a range of time. Without one each summary is decoded at once: all are used."""
+    """Return `read_converted` for a range of time.
+
+    Without a range, summaries are decoded at once, because all are used.
+    """
     return partial(
         read_converted, partial(decode, since=since, until=until), summaries=since is None and until is None
     )
 
 
 def _bytes_on_disk(paths: Iterable[Path]) -> int:
-    """Return the bytes of all files under the paths; 0 if one is missing or a pipe, which another cannot open."""
+    """Return the total size of files under the paths; 0 if one is missing, or is a pipe, which another process cannot
+    open.
+    """
     found = 0
     for path in paths:
         if not path.is_file() and not path.is_dir():
@@ -121,7 +126,7 @@ def _bytes_on_disk(paths: Iterable[Path]) -> int:
 def _frames(asked: bytes) -> Iterator[_Frame]:
     decode = msgspec.msgpack.Decoder(_Frame).decode
     command = [sys.executable, "-P", "-m", __name__]
-    with subprocess.Popen(  # noqa: S603  # Python itself, with a module of ours
+    with subprocess.Popen(  # noqa: S603  # Python itself, with our own module
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, pipesize=PIPE_BYTES
     ) as process:
         try:
@@ -139,7 +144,7 @@ def _frames(asked: bytes) -> Iterator[_Frame]:
 
 
 def main() -> None:
-    """Read what standard input asks for, and write frames to standard output until there is no more."""
+    """Read a request from standard input, and write frames to standard output until the input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the other process
     asked = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=_Asked)
     try:

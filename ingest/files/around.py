@@ -1,4 +1,4 @@
-"""Removes text between the objects of a file: output of kubectl and a terminal, and logs of containers."""
+"""Removes text between the objects of a file: output of kubectl and terminals, and logs of containers."""
 
 import csv
 import html
@@ -16,13 +16,13 @@ _LOGS: Final = re.compile(
     rb"^==== START logs for container [^\n]*\n.*?(?:^==== END logs for container [^\n]*\n?|\Z)",
     re.MULTILINE | re.DOTALL,
 )
-"""The log of a container, which `kubectl cluster-info dump` prints between its lists."""
+"""The log of a container, as `kubectl cluster-info dump` prints it between its lists."""
 TYPED: Final = rb"```|[^\n{}\"]{0,80}[$#>] +\w"
 """Start of a line that a ticket or a terminal puts around objects: a fence, or a prompt and a command."""
 _WARNINGS: Final = re.compile(
     rb"^(?:Warning: |---\s*$|[IWE]\d{4} \d\d:\d\d:\d\d|" + TYPED + rb")[^\n]*$", re.MULTILINE
 )
-"""Lines that kubectl, client-go or a terminal prints beside objects; they are left out."""
+"""Lines that kubectl, client-go or a terminal print between objects; they are removed."""
 _ERRORS: Final = re.compile(
     rb"^(?:Error from server|error: |The connection to the server|Unable to connect to the server)[^\n]*$",
     re.MULTILINE,
@@ -64,18 +64,18 @@ _FENCED: Final = re.compile(rb"^```[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 def without_fences(data: bytes) -> bytes:
-    """Return the YAML between the fences of a ticket; other text, or YAML outside of fences, is unchanged."""
+    """Return the YAML inside the fences of a ticket; other text, and YAML outside of fences, stays unchanged."""
     found = [each for each in _FENCED.findall(data) if b"kind:" in each]
     return b"---\n".join(found) if found and b"kind:" not in _FENCED.sub(b"", data) else data
 
 
 def is_prefixed(head: bytes) -> bool:
-    """Tell whether the first line has an object behind a log's prefix, also in a log of text with Events in it."""
+    """Tell whether the first line has an object after a log's prefix, even if other lines of the log are text."""
     return _PREFIXED.match(head) is not None or _EVENT_LINE.search(head) is not None
 
 
 def without_prefixes(data: bytes) -> bytes:
-    """Return the lines without a log's prefix before an object; of a log of text, only the objects."""
+    """Return the lines without a log's prefix before an object; of a log of text, return only the objects."""
     if _PREFIXED.match(data):
         return _PREFIX.sub(b"", data)
     if data.lstrip().startswith((b"{", b"[")):
@@ -86,7 +86,9 @@ def without_prefixes(data: bytes) -> bytes:
 
 _CSV: Final = re.compile(rb'"?[@_A-Za-z][\w@.() -]{0,80}"?(?:,"?[@_A-Za-z][\w@.() -]{0,80}"?)+\r?\n')
 _LONGEST_CELL: Final = 1 << 30
-"""Longer than any file that is read, because a cell over Python's own limit of 128 KiB would end the reading."""
+"""Maximum size of a CSV cell: more than any file that is read, because Python's limit of 128 KiB would end the
+reading.
+"""
 _IN_CELLS: Final = re.compile(
     rb'""(?:involvedObject|regarding|apiVersion)"" ?:|\b(?:involved_?[oO]bject|regarding)\.name\b'
     rb"|[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ [\w-]+\.go:\d+\]"
@@ -99,7 +101,9 @@ def is_csv(head: bytes) -> bool:
 
 
 def rows_as_json(data: bytes) -> bytes:
-    """Return a CSV table as an array of objects, one for each row, with texts as values; it may be cut off."""
+    """Return a CSV table as an array of objects, one for each row, with texts as values; the table may be
+    truncated.
+    """
     names, *rows = csv_rows(io.StringIO(data.decode(errors="replace"), newline=""))
     return msgspec.json.encode([dict(zip(names, row, strict=False)) for row in rows if len(row) <= len(names)])
 
@@ -118,11 +122,11 @@ ANSWERED: Final = re.compile(
     + rb")[ \t:=*-]*)\r?\n\s*(?=\{\s*\"(?:kubeletconfig|node)\"|# (?:HELP|TYPE) )",
     re.MULTILINE,
 )
-"""A line that names the node before the answer of its kubelet, as a loop over nodes prints it, or its command."""
+"""A line that names the node before its kubelet's answer, as printed by a loop over nodes, or its command."""
 
 
 def by_node(data: bytes) -> list[tuple[str, bytes]]:
-    """Return the answers of kubelets with the names of their nodes; empty for anything else."""
+    """Return the answers of kubelets with the names of their nodes; empty for other text."""
     if not ANSWERED.match(data.lstrip()):
         return []
     found = [*ANSWERED.finditer(data)]
@@ -140,7 +144,7 @@ _FIELD_OF_JOURNAL: Final = re.compile(rb"^([A-Z_][A-Z0-9_]{0,63})=([^\n]*)$", re
 
 
 def _as_lines(data: bytes) -> bytes:
-    """Return the records of `journalctl -o export`, one a line in JSON; a binary field is left out."""
+    """Return the records of `journalctl -o export` as lines of JSON, without binary fields."""
     records = (_FIELD_OF_JOURNAL.findall(each) for each in data.split(b"\n\n"))
     texts = ({name.decode(): value.decode(errors="replace") for name, value in record} for record in records)
     return b"".join(msgspec.json.encode(record) + NEWLINE for record in texts if record)
@@ -157,7 +161,7 @@ _FIELD_OF_VERBOSE: Final = re.compile(rb"^([ \t]+)([A-Z_][A-Z0-9_]*)=([^\n]*)$",
 def _as_full(record: re.Match[bytes]) -> bytes:
     """Return a record of `journalctl -o verbose` as a line of `-o short-full`, with the first line of its message.
 
-    The further ones are indented more than fields are, and may look like these.
+    Further lines of a message are indented more than fields, and may look like fields.
     """
     fields = {name: value for indent, name, value in _FIELD_OF_VERBOSE.findall(record[2]) if indent == record[3]}
     host, program = fields.get(b"_HOSTNAME", b""), fields.get(b"SYSLOG_IDENTIFIER") or fields.get(b"_COMM", b"")
@@ -169,7 +173,7 @@ _WIDE: Final = re.compile(rb"(?P<little>(?:[\x20-\x7e\r\n\t]\0){4})|(?:\0[\x20-\
 
 
 def _unescaped(data: bytes) -> bytes:
-    """Return JSON that is the text of a string; of a part of it, what shows what it is."""
+    """Return the JSON inside a JSON string; for a truncated string, enough of it to identify the content."""
     text = if_decodable(msgspec.json.Decoder(str).decode, data)
     return data[1:].replace(b'\\"', b'"').replace(b"\\n", NEWLINE) if text is None else text.encode()
 
@@ -177,19 +181,19 @@ def _unescaped(data: bytes) -> bytes:
 _QUOTED: Final = re.compile(
     rb"^(?P<before>> |\+| {0,5}1\t)(?:\{\s*$|apiVersion: \S+\s*$|---\s*$|kind: \S+\s*$)", re.MULTILINE
 )
-"""The first line of an object in a letter, in a patch, or behind `cat -n`."""
+"""The first line of an object in an e-mail, in a patch, or after `cat -n`."""
 _QUOTES: Final = {
     b" ": re.compile(rb"^> ?", re.MULTILINE),
     b"+": re.compile(rb"^\+(?!\+\+ )", re.MULTILINE),
     b"\t": re.compile(rb"^ {0,5}\d{1,7}\t", re.MULTILINE),
 }
-"""Matches the mark before each line of an object, by its last letter."""
+"""Matches the mark before each line of an object, by the last character of the mark."""
 _MARKS: Final = re.compile(rb"^(?:> ?)+", re.MULTILINE)
 _FIRST_BYTES: Final = 1 << 16
 
 
 def _unmarked(data: bytes) -> bytes:
-    """Return the text of a letter that quotes nothing else, without the marks before its lines."""
+    """Return the text of an e-mail without the marks before its lines, if everything in it is quoted."""
     is_quoted = data.startswith(b"> ") and all(not line or line.startswith(b">") for line in data.splitlines())
     return _MARKS.sub(b"", data) if is_quoted else data
 
@@ -199,15 +203,15 @@ _AS_CODE: Final = re.compile(
     rb"|[\w@:~.-]{0,60}[$#] |NAME(?:SPACE)? |LAST SEEN "
     rb"|Name: {2,}|[IWEF]\d{4} \d\d:|[A-Z][a-z]{2} [ \d]\d \d\d:|-- [A-Z]|\* ==> )"
 )
-"""Begins what Markdown shows as code because it is indented."""
+"""Matches indentation by which Markdown shows text as code."""
 _AT_MARGIN: Final = re.compile(rb"^(?:apiVersion:|data:|items:|kind:|metadata:|Name: |NAME|[{\[])", re.MULTILINE)
 _INDENT: Final = re.compile(rb"^(?: {4}|\t)", re.MULTILINE)
 _CURLED: Final = re.compile(rb"\xe2\x80(?:(?P<one>[\x98\x99])|[\x9c-\x9e])")
-"""Matches single and double quotes as editors of letters write them."""
+"""Matches single and double quotes as e-mail editors write them."""
 
 
 def _as_typed(data: bytes) -> bytes:
-    """Return text as it was before a page or a letter took it: code is at the margin, and quotes are straight."""
+    """Undo changes of a web page or an e-mail: remove the indentation of code, and straighten quotes."""
     if _AS_CODE.search(data, 0, _FIRST_BYTES) and not _AT_MARGIN.search(data, 0, _FIRST_BYTES):
         data = _INDENT.sub(b"", data)
     if b"\xe2\x80" in data[:_FIRST_BYTES] and b'"' not in data:
@@ -216,12 +220,11 @@ def _as_typed(data: bytes) -> bytes:
 
 
 def as_utf8(data: bytes) -> bytes:
-    """Return text as UTF-8 without a mark; PowerShell's `>` writes UTF-16. A partial text loses its cut character.
+    """Return text as UTF-8 without a byte order mark; PowerShell's `>` writes UTF-16.
 
-    Colours of a terminal go: JSON has no such characters in its strings. The fences of Jira become those of
-    Markdown, and the quotes of a web page and of a letter those of JSON. The marks of a letter before each line of a
-    text, and those of a letter or a patch before each line of an object, go. So do numbers of lines, and the
-    indentation of code.
+    A truncated text loses its partial character. Terminal colours are removed, because JSON strings cannot contain
+    them. Jira's fences become Markdown's, and typographic quotes JSON's. Line numbers and the indentation of code are
+    removed. So are the marks of an e-mail before each line, and of a patch before each line of an object.
     """
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         data = data[: len(data) & ~1].decode("utf-16", errors="replace").encode()

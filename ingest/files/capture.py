@@ -1,4 +1,4 @@
-"""Capture files (capture-format.md), read and written: JSON Lines, plain or compressed with gzip or zstd."""
+"""Reads and writes capture files (capture-format.md): JSON Lines, plain or compressed with gzip or zstd."""
 
 import contextlib
 import os
@@ -24,11 +24,9 @@ _ENVELOPE_ERRORS: Final = frozenset({"missing_field", "wrong_type", "wrong_value
 
 
 def read_capture(file: SourceFile, *, summaries: bool = False) -> Iterator[Observed | Unreadable]:
-    """Yield what each line of a capture holds, in file order, with `summaries` as `decode_line`; a blank line is
-    skipped.
-
-    Memory is bounded by the longest line that is allowed. Raises `SourceError` where the file is empty or where
-    nothing in it is an observation.
+    """Yield the content of each line of a capture, in file order, with `summaries` as in `decode_line`; blank lines
+    are skipped. Memory is bounded by the longest allowed line. Raises `SourceError` if the file is empty or contains
+    no observations.
     """
     held: list[Unreadable] = []
     is_capture = False
@@ -50,15 +48,15 @@ def read_capture(file: SourceFile, *, summaries: bool = False) -> Iterator[Obser
 
 
 class CaptureWriter:
-    """Appends observations to a capture file, which may exist.
+    """Appends observations to a new or existing capture file.
 
-    Each line is handed to the operating system at once, so that a process that is killed loses at most its last
-    line. `metadata.managedFields` is left out. A compressed file that a killed process left without its end is
-    rewritten up to its last complete line when it is opened.
+    Each line is handed to the operating system at once, so that a killed process loses at most its last line.
+    `metadata.managedFields` is left out. If a killed process left a compressed file without its end, opening rewrites
+    it up to its last complete line.
     """
 
     def __init__(self, path: Path, compression: Compression = "none") -> None:
-        """Open `path` for appending; raises `SourceError` where that cannot be done."""
+        """Open `path` for appending; raises `SourceError` if that is impossible."""
         self._packer = Packer(compression)
         try:
             _mend(path, compression)
@@ -97,7 +95,7 @@ def _decode(line: Line, position: Position, *, summaries: bool = False) -> Obser
         return unreadable("too_long", limit, data, position)
     entry = decode_line(data, position, summaries=summaries)
     if not line.ended and isinstance(entry, Unreadable) and entry.error_type == "not_utf8":
-        # cut in the middle of a character, perhaps
+        # possibly cut in the middle of a character
         return decode_line(data.decode(errors="ignore").encode(), position)
     return entry
 
@@ -108,7 +106,7 @@ def _why_no_capture(path: Path, held: list[Unreadable]) -> str:
     first = held[0]
     packed = "tar" if first.raw[257:262] == b"ustar" else "zip" if first.raw.startswith(b"PK\x03\x04") else ""
     if packed:
-        return f"this is a {packed} archive that holds nothing known"
+        return f"this is a {packed} archive without anything that Leadsman reads"
     if first.error_type in {"damaged", "bomb"}:
         return first.reason
     known = unread(path, head_of(path) if path.is_file() else first.raw)
@@ -120,7 +118,7 @@ def _why_no_capture(path: Path, held: list[Unreadable]) -> str:
 
 
 def _mend(path: Path, compression: Compression) -> None:
-    """Cut an existing file after its last complete line, so that appended lines can be read."""
+    """Truncate an existing file after its last complete line, so that appended lines can be read."""
     if not path.exists() or path.stat().st_size == 0:
         return
     with SourceFile(path) as file:

@@ -1,4 +1,4 @@
-"""Detects dumps of two clusters in one, by objects that every cluster has exactly once."""
+"""Detects dumps that mix two clusters, by objects that every cluster has exactly once."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +14,7 @@ from ingest.model.observation import if_decodable
 
 _SYSTEM: Final = "kube-system"
 _LONGEST: Final = 100
-"""Characters of a name in a sentence."""
+"""Maximum number of characters of a name in a sentence."""
 
 
 class _Metadata(msgspec.Struct, frozen=True):
@@ -35,7 +35,7 @@ _ONE: Final = msgspec.json.Decoder(_One)
 
 
 class Clusters:
-    """The namespace kube-system of each cluster in a dump, and OpenShift's ClusterVersion: `note` what a dump has."""
+    """Collects the namespace kube-system of each cluster in a dump, and OpenShift's ClusterVersion, by `note`."""
 
     def __init__(self) -> None:
         self._found: dict[str, dict[str, Path]] = {"Namespace": {}, "ClusterVersion": {}}

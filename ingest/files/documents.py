@@ -1,4 +1,4 @@
-"""Reads the objects of a saved JSON file: a List, one object, or several in a row."""
+"""Finds the objects in a saved JSON file: a List, one object, or several in a row."""
 
 import json
 import re
@@ -30,7 +30,7 @@ class Found(NamedTuple):
 
 
 class Bad(NamedTuple):
-    """A part of a file that holds no object."""
+    """A part of a file that contains no object."""
 
     place: str
     raw: bytes
@@ -45,7 +45,7 @@ ITEMS: Final = msgspec.json.Decoder(list[msgspec.Raw])
 
 
 class _Listed(msgspec.Struct, frozen=True):
-    """The end of a List that has a limit: a token for the rest, and how much that is."""
+    """The end of a List with a limit: a continue token, and the number of remaining items."""
 
     token: str = msgspec.field(default="", name="continue")
     remaining: int = msgspec.field(default=0, name="remainingItemCount")
@@ -77,7 +77,7 @@ _OF_A_WHOLE: Final = frozenset({"metadata", "spec", "status"})
 
 
 def kind_by_fields(fields: Fields) -> str:
-    """Name a pod or node that has no kind, as an item of the API server's own List; empty for anything else."""
+    """Name a pod or node without a kind, which is an item of the API server's own List; empty for other objects."""
     if not fields.keys() >= _OF_A_WHOLE:
         return ""
     spec, status = (fields_of(bytes(fields[name])) for name in ("spec", "status"))
@@ -89,12 +89,12 @@ def kind_by_fields(fields: Fields) -> str:
 
 
 class ListHead(NamedTuple):
-    """The facts that a List has for all its items."""
+    """Facts that a List has for all its items."""
 
     place: str
-    """The List's place in its file; empty for the only one."""
+    """The List's number in its file; empty for the only one."""
     kind: str
-    """The kind of the items; empty where each item has its own."""
+    """The kind of the items; empty if each item has its own."""
     api_version: str
     newest: datetime | None
 
@@ -102,10 +102,8 @@ class ListHead(NamedTuple):
 def json_parts(data: bytes, kind: str = "") -> Iterator[Part]:
     """Yield the objects in JSON text, those of a List one by one, and the parts that are not objects.
 
-    `kind` is the kind of objects in an array without a List around it, for those that do not name their own.
-
-    A List that is cut off gives every complete item. Objects that follow each other, for example from
-    `kubectl get -w -o json`, begin at the start of a line.
+    `kind` is the kind of objects without their own kind, in an array without a List. A truncated List yields every
+    complete item. Objects in a row, for example from `kubectl get -w -o json`, start at the start of a line.
     """
     if data.lstrip().startswith(b"["):
         yield from _array_parts(data, kind)
@@ -129,7 +127,7 @@ def fields_of(document: bytes) -> Fields | None:
 
 
 def _parts_between_lines_of_kubectl(place: str, document: bytes, line: int) -> Iterator[Part]:
-    """Yield what is in a document that may have warnings and errors of kubectl around it, and then the errors."""
+    """Yield the objects in a document that may have warnings and errors of kubectl around it, and then the errors."""
     text, complaints = without_lines(document)
     if text.strip():
         yield from document_parts(place, text)
@@ -153,7 +151,7 @@ def _array_parts(data: bytes, kind: str) -> Iterator[Part]:
 
 
 def document_parts(place: str, document: bytes) -> Iterator[Part]:
-    """Yield the object that one JSON document is, or the items of the List that it is."""
+    """Yield the object that a JSON document contains, or the items if it is a List."""
     try:
         fields = FIELDS.decode(document)
     except UNDECODABLE as error:
@@ -207,7 +205,7 @@ def list_head(place: str, fields: Fields, newest: datetime | None) -> ListHead:
 
 
 def item_parts(head: ListHead, index: int, raw: bytes) -> Iterator[Part]:
-    """Yield an item of a List, or the items of the List that it is itself."""
+    """Yield an item of a List, or its items if it is a List itself."""
     part = item_part(head, index, raw)
     if isinstance(part, Found) and part.kind.endswith("List") and "items" in part.fields:
         yield from object_parts(part.place, raw, part.fields)
@@ -238,7 +236,7 @@ def plain_text(fields: Mapping[str, Any], name: str) -> str:
 
 
 def _broken_document(place: str, document: bytes, error: Exception) -> Iterator[Part]:
-    """Yield complete objects in a row, or complete items of a List that is cut off; and the rest unchanged."""
+    """Yield objects in a row, or complete items of a truncated List; and the rest unchanged."""
     error_type, reason = explain(error, document)
     if "trailing comma" in reason and (mended := without_trailing_commas(document)) != document:
         yield from document_parts(place, mended)
@@ -250,7 +248,7 @@ def _broken_document(place: str, document: bytes, error: Exception) -> Iterator[
             value = text[start:end].encode()
             if (fields := fields_of(value)) is not None:
                 yield from object_parts(place, value, fields)
-            else:  # JSON only for Python, for example half of a surrogate pair
+            else:  # invalid JSON that Python accepts, for example a lone surrogate
                 yield Bad(place or "1", value, error_type, reason)
         if left := text[whole[-1][1] :].strip():
             yield Bad(place or "1", left.encode(), error_type, reason)
@@ -268,7 +266,9 @@ def _broken_document(place: str, document: bytes, error: Exception) -> Iterator[
 
 
 def _readable_items(text: str, position: int) -> Iterator[tuple[int, int]]:
-    """Yield where complete items of a List are; behind one that is damaged, the next that begins as the first did."""
+    """Yield the positions of complete items of a List; after a damaged one, continue at the next that begins like the
+    first.
+    """
     first = _BETWEEN.match(text, position)
     between = text[position : first.end()] if first else ""
     while True:
@@ -297,21 +297,24 @@ _TAKEN_APART: Final = frozenset({"involved_object"})
 _DOTTED: Final = ("involvedObject.name", "involved_object.name", "regarding.name")
 """The same fields as some exporters write them."""
 _DEPTH: Final = 8
-"""Values in values: Loki's answer has its lines in the sixth, and a line of a container's log is one more."""
+"""Maximum nesting:
+
+Loki's answer has its lines at the sixth level, and JSON in a line of a container's log is one more.
+"""
 
 
 def within(found: Found) -> Iterator[Part]:
-    """Yield the objects that an object without a kind holds.
+    """Yield the objects inside an object without a kind.
 
-    It may come from an exporter (`{"event": {...}}`), a script (`{"pods": {...}}`), a container's log, a search
-    engine or a store of logs.
+    It may be from an exporter (`{"event": {...}}`), a script (`{"pods": {...}}`), a container's log, a search engine
+    or a log store.
     """
     for name, raw in found.fields.items():
         yield from _inside(found, f"{found.place} {plain(name)}", bytes(raw), 1)
 
 
 def _inside(found: Found, place: str, raw: bytes, depth: int) -> Iterator[Part]:
-    """Yield the objects in a value, at most `_DEPTH` values deep; one in a string is in it as JSON."""
+    """Yield the objects in a value, at most `_DEPTH` levels deep; objects in strings are JSON."""
     inner = (if_decodable(STRING.decode, raw) or "").encode().lstrip() if raw.startswith(b'"') else raw
     if depth > _DEPTH or not inner.startswith((b"{", b"[")):
         return
@@ -331,7 +334,7 @@ def _inside(found: Found, place: str, raw: bytes, depth: int) -> Iterator[Part]:
 
 
 def _rows_by_name(inner: bytes) -> list[bytes] | None:
-    """Rows below columns, as Log Analytics answers, each as an object; None for anything else."""
+    """Return rows below columns, as Log Analytics answers, as objects; None for anything else."""
     if b'"columns"' not in inner or b'"rows"' not in inner:
         return None
     if (table := if_decodable(_TABLE.decode, inner)) is None:
@@ -341,7 +344,10 @@ def _rows_by_name(inner: bytes) -> list[bytes] | None:
 
 
 def _is_object(fields: Fields, *, is_near: bool) -> bool:
-    """Tell whether fields may be an API object; deeper ones need `kind` and `apiVersion`, or those of an Event."""
+    """Tell whether fields may be an API object.
+
+    At deeper levels, they need `kind` and `apiVersion`, or the fields of an Event.
+    """
     is_event = "reason" in fields and not (ABOUT | _TAKEN_APART).isdisjoint(fields)
     is_event = is_event or "KubeEventType" in fields or any(name.endswith(_DOTTED) for name in fields)
     if not is_near:

@@ -43,17 +43,17 @@ _KUBELETS_METRICS: Final = b"kubelet_"
 
 
 class Snapshot(NamedTuple):
-    """Facts about a dump that it does not contain itself."""
+    """Facts about a dump that the dump itself lacks."""
 
     cluster: str
     node: str
-    """The node whose kubelet answered; empty if the files show it."""
+    """The node whose kubelet answered; empty if the files name it."""
     at: datetime | None
     """When it was taken."""
     skipped: Counter[str]
-    """Number of objects in the dump that are not resources of a capture, by kind."""
+    """Number of objects in the dump that captures do not include, by kind."""
     refused: list[SourceError]
-    """Gets the error of each unreadable file."""
+    """Receives the error of each unreadable file."""
 
 
 class DumpFile(NamedTuple):
@@ -64,13 +64,11 @@ class DumpFile(NamedTuple):
 def read_dump(files: Sequence[DumpFile], meter: Meter, snapshot: Snapshot) -> Iterator[Observed | Unreadable]:
     """Yield the observations in the files of one dump, as the history that it implies (`ingest.files.history`).
 
-    Objects of the API are of type `ADDED`, a later version of the same object is `MODIFIED`, and a repeated
-    version is left out. The dump was read at `snapshot.at`, or at the newest time in all its files, or where they
-    have none when the last of them was modified.
-
-    A kubelet's answer belongs to the node that it names itself (`stats/summary`). Otherwise a file of a folder takes
-    its node from `node_in_path`, then from `snapshot.node`; a file by itself takes `snapshot.node` first. The last
-    resort is the only node of the dump. The error of a file goes to `snapshot.refused`, and the others are read.
+    Objects of the API have type `ADDED`, a later version of the same object `MODIFIED`; repeated versions are left
+    out. The time of reading is `snapshot.at`, else the newest time in all files, else when the last file was
+    modified. A kubelet's answer belongs to the node that it names (`stats/summary`). Otherwise a file in a folder
+    gets its node from `node_in_path`, then from `snapshot.node`; for a single file, `snapshot.node` comes first. The
+    last resort is the only node of the dump. Errors of files go to `snapshot.refused`, and the other files are read.
     """
     dump = _Dump(snapshot)
     for file in sorted(files, key=_rank):
@@ -85,7 +83,7 @@ def read_dump(files: Sequence[DumpFile], meter: Meter, snapshot: Snapshot) -> It
     on_disk = sum(file.path.stat().st_size for file in files)
     for observed in history(facts, read_at, snapshot.cluster, dump.texts):
         yield observed
-        # counted only now, because the consumer of the item has done the work
+        # counted only now, because the consumer has processed the item
         done = min(done + len(observed.raw), size)
         meter.read_bytes += on_disk * done // max(size, 1) - meter.of_dump
         meter.of_dump = on_disk * done // max(size, 1)
@@ -135,10 +133,10 @@ class _Dump:
     def _add(
         self, kind: FileKind, data: bytes, file: DumpFile, skipped: Counter[str]
     ) -> tuple[int | None, datetime | None]:
-        """Add what a file holds in each of its forms.
+        """Add a file's content in all its forms.
 
-        Return how many lines of a kubelet's log, or attempts of a scheduler's, were read, if it has any, and the
-        newest time in what else there is.
+        Return the number of log lines of a kubelet or attempts of a scheduler, if it has any, and the newest time in
+        the other content.
         """
         if kind in {FileKind.JSON, FileKind.TEXT} and (answers := by_node(data)):
             found = [
@@ -187,9 +185,9 @@ class _Dump:
         node: str = "",
         shipped: list[str] | None = None,
     ) -> datetime | None:
-        """Add the objects of one form, and lines of kubelets that a store of logs has to `shipped`.
+        """Add the objects of one form, and kubelets' lines from a log store to `shipped`.
 
-        Return the newest time in the objects. `node` is that of a kubelet's answer that does not name it.
+        Return the newest time in the objects. `node` is that of a kubelet's answer that names none.
         """
         newest: datetime | None = None
         is_text = kind is FileKind.TEXT
@@ -212,7 +210,7 @@ class _Dump:
             if thing.resource == NODES.name:
                 self._nodes.add(thing.identity[2] if thing.identity else "")
             fact = Fact(thing, thing.node, newest, position)
-            if is_text or thing.is_taken_apart:
+            if is_text or thing.is_flattened:
                 self._pasted.append(fact)
                 self._texts.add(of_text or xxhash.xxh3_64_intdigest(thing.raw))
             else:
@@ -220,7 +218,7 @@ class _Dump:
         return newest
 
     def _add_texts(self, part: Found, file: DumpFile, skipped: Counter[str]) -> bool:
-        """Add what kubectl printed into the values of another program's JSON; tell whether any was read."""
+        """Add kubectl output that is inside another program's JSON; tell whether there was any."""
         before = len(self._facts), len(self._pasted)
         for text in texts_in(part.raw) if recognize(part) is None else ():
             if kind_of(text) in {FileKind.TEXT, FileKind.YAML}:
@@ -229,7 +227,7 @@ class _Dump:
         return (len(self._facts), len(self._pasted)) != before or next(lines_in(part.raw), None) is not None
 
     def _note(self, newest: datetime | None, path: Path) -> None:
-        """Remember the newest time in a file, for files beside it without one."""
+        """Remember the newest time in a file, for neighbouring files without one."""
         if newest is not None:
             self.newest = max(filter(None, (self.newest, newest)))
             for folder in path.parents:
@@ -265,7 +263,7 @@ class _Dump:
                 given=self._snapshot.node,
             )
         )
-        printed = modified_at if newest is None and self._pasted else None  # of text without any time
+        printed = modified_at if newest is None and self._pasted else None  # for text without any time
         latest = max(filter(None, (newest, printed, *(fact.newest for fact in lines))), default=modified_at)
         return [*found, *lines], latest
 
@@ -318,7 +316,7 @@ class _Dump:
         return node
 
     def _refuse_empty(self, path: Path, unreadable_before: int, skipped: Counter[str]) -> None:
-        """Refuse a file that was given by itself and has only unusable content."""
+        """Refuse a file that was given on its own if its content cannot be used."""
         bad = self.unreadable[unreadable_before:]
         if bad:
             del self.unreadable[unreadable_before:]
@@ -356,7 +354,9 @@ def _parts(kind: FileKind, data: bytes, file: DumpFile) -> Iterable[Part]:
 
 
 def _unwrapped(part: Part, shipped: list[str] | None = None) -> Iterable[Part]:
-    """Return objects within an object without a kind, if it is nothing itself. `shipped` gets lines of kubelets."""
+    """Return objects inside an object that has no kind and is not itself known. `shipped` receives lines of
+    kubelets.
+    """
     if isinstance(part, Bad) or part.kind or "object" in part.fields or recognize(part) is not None:
         return (part,)
     if shipped is not None:
@@ -390,6 +390,6 @@ def _modified_at(path: Path) -> datetime:
 
 
 def _rank(file: DumpFile) -> tuple[int, Path]:
-    """Return the sort key of a file: its resource's place in the table, so that errors come in one order."""
+    """Return the sort key of a file: its resource's position in the table, so that errors come in a fixed order."""
     name = f"{file.path.parent.name}/{file.path.name}"
     return next((rank for rank, resource in enumerate(TABLE) if resource.is_named(name)), len(TABLE)), file.path

@@ -28,18 +28,18 @@ ErrorType: TypeAlias = Literal[
     "not_json",
     "not_yaml",
     "not_utf8",
-    "too_deep",  # JSON nested deeper than any object of Kubernetes
+    "too_deep",  # JSON nested deeper than any Kubernetes object
     "too_long",  # a line of more than 16 MiB
     "missing_field",
     "wrong_type",  # of a field
     "wrong_value",  # a time without a zone or not in 1970 to 2199; an unknown source or type
     "unknown_resource",
     "cut_off",  # the end of a line, or of a compressed file, is missing
-    "damaged",  # compressed data that cannot be unpacked any further
+    "damaged",  # compressed data that cannot be unpacked further
     "bomb",  # compressed data that unpacks to a huge size without observations
 ]
 ERROR_TYPES: Final[frozenset[str]] = frozenset(get_args(ErrorType))
-"""The vocabulary of `Unreadable.error_type`."""
+"""The possible values of `Unreadable.error_type`."""
 
 _DECODER: Final = msgspec.json.Decoder(Observation)
 _TIME_DECODER: Final = msgspec.json.Decoder(datetime)
@@ -62,7 +62,7 @@ _SUMMARY: Final = re.compile(
     rb'\{"ts":"[^"\\]*","cluster":"[^"\\]*","source":"[^"\\]*","resource":"stats/summary","type":"SNAPSHOT",'
     rb'(?:"node":"[^"\\]*",)?"object":(?=\{)'
 )
-"""Start of the line of a summary, as `encode_line` writes it."""
+"""Start of the line of a summary, as written by `encode_line`."""
 _RAW_DECODER: Final = msgspec.json.Decoder(msgspec.Raw)
 _ENCODER: Final = msgspec.json.Encoder()
 _FIELDS_DECODER: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -73,8 +73,8 @@ def decode_line(
 ) -> Observed | Unreadable:
     """Decode one line of a capture. A line that is not an observation becomes an `Unreadable`, not an exception.
 
-    With `summaries`, a summary is decoded with its line, if Leadsman wrote that line. A `known` one was decoded
-    before the line was encoded, and is used as it is.
+    With `summaries`, a summary is decoded together with its line, if Leadsman wrote that line. A `known` one was
+    decoded before the line was encoded, and is reused.
     """
     decoded: Summary | None = None
     try:
@@ -106,7 +106,7 @@ def decode_line(
 
 
 def _rest(line: bytes, start: int) -> msgspec.Raw:
-    """Return the object that begins there, if nothing follows it."""
+    """Return the object that starts there, if nothing follows it."""
     return msgspec.Raw(memoryview(line)[start:-1])
 
 
@@ -127,7 +127,7 @@ def explain(error: Exception, line: bytes) -> tuple[ErrorType, str]:
 
 
 def unreadable(error_type: ErrorType, reason: str, raw: bytes, position: Position) -> Unreadable:
-    """Return the dead letter of `raw`: its first 64 KiB, with any time and cluster that can be found there."""
+    """Return the dead letter for `raw`: its first 64 KiB, with the time and cluster if they can be found."""
     kept = raw[:KEPT_BYTES]
     cluster = _CLUSTER.search(kept)
     named = if_decodable(_STRING_DECODER.decode, cluster[1]) if cluster else None
@@ -135,7 +135,7 @@ def unreadable(error_type: ErrorType, reason: str, raw: bytes, position: Positio
 
 
 def encode_line(observation: Observation) -> bytes:
-    """Return the line of an observation, its line break included, `ts` with microseconds and `Z`."""
+    """Return the line of an observation with its line break; `ts` has microseconds and `Z`."""
     ts = observation.ts.astimezone(UTC).isoformat(timespec="microseconds").removesuffix("+00:00")
     line = _Line(
         ts=f"{ts}Z",
@@ -156,7 +156,7 @@ def _invalid(message: str) -> ErrorType:
 
 
 def _on_one_line(raw: msgspec.Raw) -> msgspec.Raw:
-    """Return the JSON on one line, because a kubelet may indent its answers."""
+    """Return JSON on one line, because a kubelet may indent its answers."""
     data = bytes(raw)
     return msgspec.Raw(msgspec.json.format(data, indent=-1)) if b"\n" in data or b"\r" in data else raw
 

@@ -1,4 +1,4 @@
-"""Reads Events that exporters flattened: with dots in field names, in other letter cases, or as table rows."""
+"""Reads Events that exporters changed: dots in field names, other letter case, or table rows."""
 
 import re
 from typing import Any, Final
@@ -18,7 +18,7 @@ _STAMPS: Final = frozenset({"firstTimestamp", "lastTimestamp", "eventTime"})
 _COUNT: Final = re.compile(r"[0-9]{1,9}")
 _MOST_DOTS: Final = 6
 _DEEPEST: Final = 8
-"""Objects in objects whose fields may be those of an Event."""
+"""Maximum nesting at which fields may be those of an Event."""
 
 
 def is_exported(fields: Fields) -> bool:
@@ -61,7 +61,7 @@ def event_in(fields: Fields) -> dict[str, Any] | None:
 def with_uid(event: dict[str, Any]) -> bool:
     """Return whether an Event's object lacks a real UID, and complete such an Event.
 
-    Its name becomes the UID, as in pasted text, and `source` and `message` get their types.
+    Its name becomes the UID, as in pasted text, and `source` and `message` get their usual types.
     """
     about = event.get("involvedObject")
     if not isinstance(about, dict):
@@ -79,7 +79,7 @@ def with_uid(event: dict[str, Any]) -> bool:
 
 
 def _nested(flat: dict[str, Any], before: str) -> dict[str, Any]:
-    """Turn names with dots into nested objects; a plain name that is also such an object is left out."""
+    """Turn names with dots into nested objects; a plain name that is also the name of a nested object is left out."""
     nested: dict[str, Any] = {}
     for name, value in flat.items():
         if not name.startswith(before):

@@ -1,4 +1,4 @@
-"""Identifies a replay's input: the same files, read in the same way."""
+"""Identifies the input of a replay, so that the same files read in the same way are recognised."""
 
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -15,8 +15,8 @@ _CHUNK_BYTES: Final = 1024 * 1024
 def fingerprint(paths: Sequence[Path], *how: object) -> str | None:
     """Return an id of the input: equal for the same bytes, the same version of Leadsman and the same options `how`.
 
-    None where a path can be read only once, as a pipe, or not at all. Raises SourceError for a folder without
-    anything known.
+    None if a path can be read only once, such as a pipe, or not at all. Raises SourceError for a folder without known
+    files.
     """
     found = xxhash.xxh3_128(repr((version("leadsman"), how)).encode())
     for path in paths:
@@ -24,7 +24,7 @@ def fingerprint(paths: Sequence[Path], *how: object) -> str | None:
         for file in files:
             if not file.is_file():
                 return None
-            name = str(file.relative_to(path)) if path.is_dir() else ""  # a dump's files are known by their names
+            name = str(file.relative_to(path)) if path.is_dir() else ""  # the files of a dump are recognised by name
             found.update(f"{name}\0{file.stat().st_size}\0".encode(errors="surrogateescape"))
             with file.open("rb") as opened:
                 while chunk := opened.read(_CHUNK_BYTES):

@@ -1,8 +1,8 @@
-"""Derives the history that the facts of a dump imply, independent of files and of their order.
+"""Derives the history that the facts of a dump imply, independent of files and their order.
 
-A dump has one time of reading and many times of its own. An Event has the time at which it last occurred, and a
-sample its own. A superseded version of an object has the newest time in it, and the last version that of the
-reading. Facts that hold without a time come first (`ingest.files.timeless`).
+A dump has one time of reading, and its content has many other times. An Event has the time at which it last occurred,
+and a sample its own. The last version of an object has the time of reading, and an earlier one the newest time in it.
+Facts that hold without a time come first (`ingest.files.timeless`).
 """
 
 from collections import defaultdict
@@ -15,7 +15,7 @@ import xxhash
 
 from ingest.files.newest import newest_time
 from ingest.files.recognize import Thing
-from ingest.files.timeless import Needed, Starts, Version, changed_at, known, pods_of_events
+from ingest.files.timeless import NeededPods, Starts, Version, changed_at, pods_of_events, timeless_facts
 from ingest.model.objects.event import EventTimes, event_time
 from ingest.model.observation import EARLIEST, FROM_TEXT, Observed, Position, if_decodable, observation_of
 from ingest.resources.events import EVENTS
@@ -25,7 +25,7 @@ from ingest.resources.stats_summary import STATS_SUMMARY
 from ingest.resources.table import TABLE, TIMELESS
 
 _DIGITS: Final = 20
-"""Digits of a resource version."""
+"""Maximum number of digits of a resource version."""
 _RANKS: Final = {resource.name: rank for rank, resource in enumerate(TABLE)}
 _WITH_FACTS: Final = frozenset({NODES.name, PODS.name})
 _EVENT_TIMES: Final = msgspec.json.Decoder(EventTimes)
@@ -36,12 +36,12 @@ class Fact(NamedTuple):
     node: str
     """Node of a kubelet's answer."""
     newest: datetime | None
-    """The newest time in its document and above it in the file."""
+    """The newest time in its document and earlier in the file."""
     position: Position
     beside: datetime | None = None
-    """The newest time in the files beside it, for a fact without its own time."""
+    """The newest time in neighbouring files, for a fact without its own time."""
     is_from_text: bool = False
-    """True if it is from a text, so that its content depends on the rest of the dump."""
+    """True if it comes from pasted text, so that its content depends on the rest of the dump."""
 
 
 class _Placed(NamedTuple):
@@ -65,7 +65,7 @@ class _Placed(NamedTuple):
 def history(
     facts: Iterable[Fact], read_at: datetime, cluster: str, texts: Collection[int] = ()
 ) -> Iterator[Observed]:
-    """Yield every fact once, at its own time and never after `read_at`. `texts` identify the dump's texts."""
+    """Yield every fact once, at its own time and never after `read_at`. `texts` identify the dump's pasted texts."""
     own = (FROM_TEXT, *sorted(texts)) if texts else ()
     versions: defaultdict[tuple[str, ...], list[Fact]] = defaultdict(list)
     for fact in facts:
@@ -101,7 +101,7 @@ def _unnamed(fact: Fact) -> tuple[str, ...]:
 
 
 def _settings(facts: Sequence[Fact], earliest: datetime, starts: Starts) -> Iterator[_Placed]:
-    """Place a kubelet's answer without a time: it holds since it was received, which its neighbours date."""
+    """Place a kubelet's answer without a time: it holds since it was received, which neighbouring files date."""
     since, before = earliest, None
     for fact in sorted(facts, key=lambda each: (each.beside or earliest, *_content(each))):
         thing = fact.thing
@@ -112,18 +112,18 @@ def _settings(facts: Sequence[Fact], earliest: datetime, starts: Starts) -> Iter
         before = fact
 
 
-def _needed(facts: Iterable[Fact]) -> Needed:
+def _needed(facts: Iterable[Fact]) -> NeededPods:
     facts = list(facts)
     if not any(fact.thing.resource == PODS.name for fact in facts):
-        return Needed(frozenset(), frozenset())
+        return NeededPods(frozenset(), frozenset())
     nodes = frozenset(fact.node for fact in facts if fact.thing.resource == STATS_SUMMARY.name)
-    return Needed(nodes, pods_of_events(fact.thing for fact in facts if fact.thing.resource == EVENTS.name))
+    return NeededPods(nodes, pods_of_events(fact.thing for fact in facts if fact.thing.resource == EVENTS.name))
 
 
-def _known(versions: Sequence[_Placed], earliest: datetime, starts: Starts, needed: Needed) -> Iterator[_Placed]:
-    """Place earlier facts of a Node or a Pod before everything else at their time."""
+def _known(versions: Sequence[_Placed], earliest: datetime, starts: Starts, needed: NeededPods) -> Iterator[_Placed]:
+    """Place implied facts of a Node or a Pod before everything else at their time."""
     read = [Version(each.fact.thing, each.ts) for each in versions]
-    for each in known(read, earliest, starts, needed):
+    for each in timeless_facts(read, earliest, starts, needed):
         fact_of = versions[each.number]
         rank = _RANKS[each.thing.resource] - len(_RANKS)
         position = fact_of.fact.position._replace(place=f"{fact_of.fact.position.place}, before")
@@ -154,7 +154,7 @@ def _own_time(fact: Fact) -> datetime | None:
     thing = fact.thing
     if thing.resource == EVENTS.name:
         times = if_decodable(_EVENT_TIMES.decode, thing.raw)
-        return event_time(times) if times else None  # what is wrong with it is reported when it becomes a record
+        return event_time(times) if times else None  # errors in it are reported when it becomes a record
     return fact.newest if thing.has_own_time or thing.source == "watch" else None
 
 
@@ -182,5 +182,5 @@ def _age(fact: Fact) -> tuple[int, bool, str, bytes]:
 
 
 def _number(version: str) -> int:
-    """Return the number of a resource version: those of one cluster count its writes (rules: list-and-watch)."""
+    """Return a resource version as a number: in one cluster it counts writes (rules: list-and-watch)."""
     return int(version) if version.isascii() and version.isdigit() and len(version) <= _DIGITS else 0

@@ -25,14 +25,14 @@ from ingest.normalize.normalize import normalize
 from ingest.resources.table import OF_NODES
 
 GAP_TIMES_USUAL: Final = 3
-"""An interval between two samples of a node that exceeds its median this many times is a gap."""
+"""An interval between two samples of a node is a gap if it is more than this many times the median."""
 
 _KEPT_INTERVALS: Final = 20
 _KEPT_ERRORS: Final = 100
 
 
 class Gap(NamedTuple):
-    """A time in which a node was not sampled as usual."""
+    """A time in which a node was not sampled as often as usual."""
 
     cluster: str
     node: str
@@ -44,11 +44,11 @@ class Gap(NamedTuple):
 
     def __str__(self) -> str:
         seconds = (self.end - self.start).total_seconds()
-        return f"no {self.resource} for {seconds:.0f} s where one came every {self.usual_seconds:.0f} s"
+        return f"no {self.resource} for {seconds:.0f} s, usually every {self.usual_seconds:.0f} s"
 
 
 class Errors(NamedTuple):
-    """Equal observations of type ERROR about the same thing."""
+    """Equal observations of type ERROR about the same subject."""
 
     cluster: str
     node: str
@@ -79,7 +79,7 @@ _REPORT: Final = msgspec.json.Decoder(Report)
 
 
 class _Intervals:
-    """A histogram of the times between one node's samples, to a tenth of a second, and the longest."""
+    """A histogram of the times between one node's samples, in tenths of a second, and the longest."""
 
     def __init__(self) -> None:
         self._last: datetime | None = None
@@ -114,7 +114,7 @@ class _Intervals:
 class Inspection:
     """Summarises an input. Times are aware UTC.
 
-    Memory does not grow with the length of a capture, only with the number of its nodes.
+    Memory does not grow with the length of a capture, only with the number of nodes.
     """
 
     def __init__(self) -> None:
@@ -143,12 +143,12 @@ class Inspection:
 
     @property
     def nodes(self) -> Mapping[tuple[str, str], str]:
-        """Kubelet version by cluster and node; empty if it was not seen."""
+        """Return kubelet versions by cluster and node; empty for an unknown one."""
         return dict(sorted(self._nodes.items()))
 
     @property
     def gaps(self) -> tuple[Gap, ...]:
-        """The longest gap of each node, in order of time."""
+        """Return the longest gaps of each node, in order of time."""
         found = (gap for key, each in self._intervals.items() for gap in each.gaps(*key))
         return tuple(sorted(found, key=lambda gap: (gap.start, gap.cluster, gap.node)))
 
@@ -191,7 +191,7 @@ class Inspection:
         )
 
     def _records(self, entry: Observed) -> list[Record]:
-        """Return the records of a replay, and count its dead letters."""
+        """Return the records that a replay would use, and count its dead letters."""
         try:
             return normalize(entry.observation)
         except BadRecord as error:
@@ -209,7 +209,7 @@ class Inspection:
 
 
 def _node_of(records: Sequence[Record]) -> tuple[str, str] | None:
-    """Return the node that an object of the API shows to exist, and the version of its kubelet."""
+    """Return the node whose existence an API object shows, and the version of its kubelet."""
     for record in records:
         if isinstance(record, NodeRecord):
             return record.object.metadata.name, record.object.status.node_info.kubelet_version
@@ -219,11 +219,14 @@ def _node_of(records: Sequence[Record]) -> tuple[str, str] | None:
 
 
 SHOWN_ROWS: Final = 20
-"""Rows of each table that are shown; the rest is counted."""
+"""Number of rows shown of each table; the rest is counted."""
 
 
 def inspect(paths: Sequence[Path], **options: Any) -> Inspection:
-    """Read `paths` with options of `read_sources`, and summarise them. Raises its `SourceError` for no content."""
+    """Read `paths` with options of `read_sources`, and summarise them.
+
+    Raises SourceError like it if there is no content.
+    """
     found, refused = Inspection(), list[SourceError]()
     for entry in collecting_errors(read_sources(paths, skipped=found.skipped, **options), refused):
         found.add(entry)

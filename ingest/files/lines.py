@@ -13,7 +13,7 @@ from common.lines import Line, Splitter
 from common.text import plain
 
 UNPACKED: Final = "leadsman-"
-"""Begins the name of the temporary folder, which has a numbered folder for each input."""
+"""Prefix of the name of a temporary folder, which contains a numbered folder for each input."""
 _UNPACKED: Final = re.compile(
     rf".*/{UNPACKED}\w+/\d+/(?:archive/(?P<archive>[^/]+)/[^/]+(?:/(?P<inside>.+))?|(?P<piped>standard-input))",
     re.DOTALL,
@@ -26,7 +26,7 @@ def folder_of(place: Path, archive: str, name: str) -> Path:
 
 
 def named(path: Path) -> str:
-    """Return the path as it was given; for a file in an archive, `archive.zip: path/inside`."""
+    """Return the path as the user gave it; for a file in an archive, `archive.zip: path/inside`."""
     found = _UNPACKED.fullmatch(str(path))
     return ": ".join(filter(None, found.groups())) if found else str(path)
 
@@ -46,7 +46,7 @@ def compression_of(start: bytes) -> Compression:
     """Return the compression of a file, by its first four bytes."""
     if start.startswith(b"\x1f\x8b"):
         return "gzip"
-    # a skippable frame begins a zstd file too: 0x184D2A50 to 0x184D2A5F
+    # a zstd file can also start with a skippable frame: 0x184D2A50 to 0x184D2A5F
     if start.startswith(b"\x28\xb5\x2f\xfd") or (start[1:4] == b"\x2a\x4d\x18" and start[:1] in _SKIPPABLE):
         return "zstd"
     return "none"
@@ -56,7 +56,7 @@ _UNPACKERS: Final[Mapping[Compression, Callable[[], Any]]] = {
     "gzip": partial(zlib.decompressobj, wbits=31),
     "zstd": zstd.ZstdDecompressor,
 }
-"""Constructors of decompressors for one gzip member or one zstd frame."""
+"""Constructors of decompressors of one gzip member or one zstd frame."""
 _PACKERS: Final[Mapping[Compression, tuple[Callable[[], Any], int]]] = {
     "gzip": (partial(zlib.compressobj, wbits=31), zlib.Z_SYNC_FLUSH),
     "zstd": (zstd.ZstdCompressor, zstd.ZstdCompressor.FLUSH_BLOCK),
@@ -72,7 +72,7 @@ class Packer:
         self._stream = make()
 
     def line(self, line: bytes) -> bytes:
-        """Return bytes from which everything up to this line can be unpacked."""
+        """Return bytes from which everything up to and including this line can be unpacked."""
         packed: bytes = self._stream.compress(line) + self._stream.flush(self._flushing) if self._stream else line
         return packed
 
@@ -83,25 +83,25 @@ class Packer:
 Damage: TypeAlias = Literal["cut_off", "damaged", "bomb"]
 
 LINE_LIMIT_BYTES: Final = 16 * 1024 * 1024
-"""A longer line is refused: the largest object of etcd has 1.5 MiB, a summary of 500 pods 1.4 MiB."""
+"""Maximum length of a line: the largest object of etcd has 1.5 MiB, a summary of 500 pods 1.4 MiB."""
 KEPT_BYTES: Final = 64 * 1024
-"""Bytes that are kept of an unreadable part."""
+"""Number of bytes that are kept of an unreadable part."""
 WASTE_LIMIT_BYTES: Final = 64 * 1024 * 1024
-"""A compressed file that unpacks to this much in a row without an observation ..."""
+"""A compressed file that unpacks to this many bytes without an observation ..."""
 WASTE_RATIO: Final = 100
-"""... from so many times fewer bytes is a bomb."""
+"""... at this ratio is a decompression bomb."""
 WORK_LIMIT_BYTES: Final = 256 * 1024 * 1024
-"""A compressed file that unpacks to this much, even with observations ..."""
+"""A compressed file that unpacks to this many bytes, even with observations ..."""
 WORK_RATIO: Final = 300
-"""... from so many times fewer bytes is a bomb too: lines that repeat. Captures of real clusters come to 60."""
+"""... at this ratio is a bomb too: repeated lines. Captures of real clusters reach a ratio of 60."""
 
 _CHUNK_BYTES: Final = 256 * 1024
 _PACKED_BYTES: Final = 4096
-"""Small, because everything in a damaged piece of input is lost."""
+"""Size of a piece of input: small, because a damaged piece is lost as a whole."""
 
 
 class SourceError(SourceUnusable):
-    """A path that cannot be a source. The message says what is wrong and what to do."""
+    """A path that cannot be read as a source. The message says what is wrong and what to do."""
 
     @classmethod
     def of(cls, path: Path, what: str) -> "SourceError":
@@ -113,7 +113,7 @@ class DamagedError(ValueError):
     """The rest of a compressed file cannot be read."""
 
     partial = Line(1, b"", 0, ended=False, too_long=False)
-    """The line in which reading stopped."""
+    """The line at which reading stopped."""
 
     def __init__(self, error_type: Damage, reason: str) -> None:
         super().__init__(reason)
@@ -135,7 +135,7 @@ class SourceFile:
     """An open file, read once from beginning to end, as chunks or as lines."""
 
     def __init__(self, path: Path, meter: Meter | None = None) -> None:
-        """Open `path`; raises `SourceError` where that cannot be done."""
+        """Open `path`; raises `SourceError` if that fails."""
         self.path = path
         self.meter = Meter() if meter is None else meter
         self.read_bytes = 0
@@ -158,14 +158,14 @@ class SourceFile:
         self._file.close()
 
     def useful(self) -> None:
-        """Record that the last read contained an observation, so the file is not a bomb up to here."""
+        """Record that the last read contained an observation, so that the file up to here is not a bomb."""
         self._wasted_bytes = 0
         self._useful_at = self.read_bytes
 
     def chunks(self) -> Iterator[bytes]:
         """Yield the file's bytes, decompressed (detected by content), in pieces of at most 256 KiB.
 
-        Raises `DamagedError` after everything before it, where a compressed file is cut off, damaged or a bomb.
+        If a compressed file is truncated, damaged or a bomb, raises `DamagedError` after everything before that.
         """
         packed = self.compression != "none"
         data = self._read(_PACKED_BYTES if packed else _CHUNK_BYTES)
@@ -203,12 +203,12 @@ class SourceFile:
                 self._refuse_bomb(len(chunk))
                 yield chunk
             if len(chunk) == _CHUNK_BYTES:
-                data = getattr(member, "unconsumed_tail", b"")  # zstd keeps what it has not unpacked yet
+                data = getattr(member, "unconsumed_tail", b"")  # zstd keeps data that it has not unpacked yet
             elif not member.eof and not (data := self._read(_PACKED_BYTES)):
                 raise DamagedError("cut_off", "the file ends in the middle of its compressed data")
 
     def _next_member(self, data: bytes) -> bytes:
-        """Return the data after a member, without the zeros that may pad a file."""
+        """Return the data after a member, without the zeros with which a file may be padded."""
         data = data.lstrip(b"\0")
         while len(data) < _PACKED_BYTES and (more := self._read(_PACKED_BYTES)):
             data = (data + more).lstrip(b"\0")
@@ -219,7 +219,7 @@ class SourceFile:
         if self._unpacked_bytes > max(WORK_LIMIT_BYTES, WORK_RATIO * self.read_bytes):
             raise DamagedError(
                 "bomb",
-                f"{self.read_bytes} bytes unpack to more than {self._unpacked_bytes >> 20} MiB, lines that repeat: a"
+                f"{self.read_bytes} bytes unpack to more than {self._unpacked_bytes >> 20} MiB of repeated lines: a"
                 " bomb; the rest of the file was not read",
             )
         self._wasted_bytes += unpacked_bytes

@@ -1,4 +1,4 @@
-"""The newest time in the text of one JSON or YAML document."""
+"""Finds the newest time in the text of a JSON or YAML document."""
 
 import re
 from datetime import UTC, datetime
@@ -14,12 +14,12 @@ _OF_DAY: Final = re.compile(rb"T\d\d:\d\d:\d\d(?:\.\d{1,9})?Z")
 """Searches for the `T` first, which is many times faster than searching for the keys."""
 _BEFORE: Final = re.compile(rb'(?<![\w\\])"?(?:' + _KEYS.encode() + rb')"?:\s*["\']?\d{4}-\d\d-\d\d\Z')
 _BEFORE_BYTES: Final = 64
-"""The longest key, its quotes, spaces and the day."""
+"""Maximum length of a key with its quotes, spaces and the date."""
 _DAY_BYTES: Final = len("2026-11-26")
 
 
 def newest_time(text: bytes) -> datetime | None:
-    """Return the newest time in objects of Kubernetes, as JSON or YAML text; None where they have none.
+    """Return the newest time in objects of Kubernetes, as JSON or YAML text; None if they have none.
 
     Only the fields in `_KEYS` count, with a time in UTC (`Z`). Fields that can be in the future, such as
     `deletionTimestamp` or the end of a certificate, are not among them.

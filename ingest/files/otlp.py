@@ -1,7 +1,7 @@
 """Finds API objects in the logs of an OpenTelemetry collector, as its file exporter writes them in JSON.
 
-The receiver `k8sobjects` puts a whole object into the body of a log record. The receiver `k8s_events` takes an Event
-apart: the body is its message, and the rest are attributes of the record and of its resource.
+The receiver `k8sobjects` puts a whole object into the body of a log record. The receiver `k8s_events` splits an
+Event: its message is the body, and the rest are attributes of the record and of its resource.
 """
 
 import re
@@ -15,9 +15,9 @@ from ingest.files.documents import FIELDS, Found, plain_text, text_of
 from ingest.files.newest import newest_time
 
 LOGS: Final = "resourceLogs"
-"""The field of an object of OTLP that holds logs."""
+"""The field of an OTLP object that contains logs."""
 _DEEPEST: Final = 64
-"""Values in values; no object of Kubernetes is as deep."""
+"""Maximum nesting of values; no Kubernetes object is as deep."""
 _SINGLE: Final = frozenset({"stringValue", "boolValue", "doubleValue"})
 _DIGITS: Final = re.compile(r"-?[0-9]{1,19}")
 _NANOSECONDS: Final = 1_000_000_000
@@ -53,7 +53,7 @@ _RESOURCES: Final = msgspec.json.Decoder(list[_Resource])
 
 
 def logged(found: Found) -> Iterator[Found]:
-    """Yield the objects in log records of OTLP; other records are left out. Raises UNDECODABLE for another form."""
+    """Yield the objects in log records of OTLP; other records are skipped. Raises UNDECODABLE for another form."""
     number = 0
     for resource in _RESOURCES.decode(found.fields[LOGS]):
         about = _values(resource.resource.attributes)
@@ -78,7 +78,7 @@ def _values(attributes: list[_Attribute]) -> dict[str, Any]:
 
 
 def _plain(value: Any, depth: int) -> Any:
-    """Return the value of an `AnyValue`; None of one that is empty, unknown or too deep."""
+    """Return the value of an `AnyValue`; None if it is empty, unknown or nested too deeply."""
     if not isinstance(value, dict) or depth > _DEEPEST:
         return None
     kind, content = next(iter(value.items()), ("", None))
@@ -95,7 +95,7 @@ def _plain(value: Any, depth: int) -> Any:
 
 
 def _whole(content: Any) -> int | None:
-    """Return a number of 64 bits, which OTLP writes in digits."""
+    """Return a 64-bit number, which OTLP writes as digits."""
     text = str(content)
     return int(text) if _DIGITS.fullmatch(text) else None
 
@@ -138,7 +138,7 @@ def _event(message: str, record: _Record, about: Mapping[str, Any]) -> dict[str,
 
 
 def _time(nanoseconds: str | int) -> str:
-    """Return a time in nanoseconds since 1970, digits or a number, in the API's form; empty if there is none."""
+    """Return a time in the API's form, from nanoseconds since 1970 as digits or number; empty if there is none."""
     number = _whole(nanoseconds) or 0
     if not 0 < number < 1 << 63:
         return ""

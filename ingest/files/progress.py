@@ -10,7 +10,7 @@ from common.amounts import counted
 from ingest.files.sources import Progress
 
 ALL_READ: Final = "analysing"
-"""The last phase: fold the last observations, and store the results."""
+"""The last phase: folding the last observations, and storing the results."""
 LINE_EVERY_SECONDS: Final = 10.0
 """Interval between progress lines without a terminal; shorter work prints none."""
 
@@ -19,10 +19,10 @@ LINE_EVERY_SECONDS: Final = 10.0
 def progress_bar(
     *, quiet: bool = False, stream: TextIO | None = None, now: Callable[[], float] = time.monotonic
 ) -> Iterator[Progress]:
-    """Yield a callback for `read_sources` that shows rate and time left on `stream`, by default stderr.
+    """Yield a callback for `read_sources` that shows rate and remaining time on `stream`, by default stderr.
 
-    On a terminal it is a bar that disappears at the end; elsewhere a line every `LINE_EVERY_SECONDS` of `now`; with
-    `quiet` nothing.
+    On a terminal it shows a bar that disappears at the end; otherwise a line every `LINE_EVERY_SECONDS` of `now`;
+    with `quiet` nothing.
     """
     stream = sys.stderr if stream is None else stream
     if quiet:

@@ -27,15 +27,15 @@ class Thing(NamedTuple):
     type: Change
     raw: bytes
     node: str = ""
-    """The node whose kubelet answered; empty where the object does not name it."""
+    """The node whose kubelet answered; empty if the object does not name it."""
     identity: tuple[str, ...] = ()
-    """Identifies an object of the API over all its versions; empty for anything else."""
+    """Identifies an API object across all its versions; empty for anything else."""
     version: str = ""
     has_own_time: bool = False
     """True if its newest time is its own, not the dump's."""
     is_of_all_nodes: bool = False
-    """True if it holds for each node without its own answer."""
-    is_taken_apart: bool = False
+    """True if it applies to each node without its own answer."""
+    is_flattened: bool = False
     """True if an exporter left out the UID of an Event's object, which another file of the dump may have."""
 
 
@@ -53,11 +53,11 @@ class _Spec(msgspec.Struct, frozen=True, rename="camel"):
 
 _SPEC: Final = msgspec.json.Decoder(_Spec)
 _ENFORCED: Final = "enforceNodeAllocatable"
-"""A file without this field has the default; a kubelet's answer without it has no value."""
+"""The default stands for a field that a file lacks; in a kubelet's answer, a missing field has no value."""
 
 
 _OF_SETTINGS: Final = frozenset({"syncFrequency", "fileCheckFrequency", "nodeStatusUpdateFrequency", "cgroupDriver"})
-"""Every kubelet's answer has these fields; they are left in what `jq .kubeletconfig` makes of one."""
+"""Fields of every kubelet's answer, which `jq .kubeletconfig` keeps."""
 
 
 class _Data(msgspec.Struct, frozen=True):
@@ -65,7 +65,7 @@ class _Data(msgspec.Struct, frozen=True):
 
 
 _KUBEADM: Final = re.compile(r"kubelet-config(?:-1\.\d{1,3})?")
-"""Name of the ConfigMap in which kubeadm stores kubelet settings; before 1.24 it has the version."""
+"""Name of the ConfigMap in which kubeadm stores kubelet settings; before 1.24 the version is part of it."""
 _DATA: Final = msgspec.json.Decoder(_Data)
 _EVENT: Final = msgspec.json.Decoder(Event)
 _METADATA: Final = msgspec.json.Decoder(_Metadata)
@@ -83,18 +83,18 @@ def recognize(found: Found) -> Thing | None:
     change = _WATCH_TYPES.get(text_of(found.fields, "type"))
     if change and "object" in found.fields:
         return _watched(found, change)
-    is_taken_apart = False
+    is_flattened = False
     if not found.kind and is_exported(found.fields) and (event := event_in(found.fields)) is not None:
         lacks_uid = with_uid(event)
         raw = msgspec.json.encode(event)
         whole = if_decodable(_EVENT.decode, raw)
-        is_taken_apart = bool(lacks_uid and whole and whole.reason)
+        is_flattened = bool(lacks_uid and whole and whole.reason)
         found = found._replace(raw=raw, fields=FIELDS.decode(raw))
     found = _named(found)
     if name := _api_resource(found):
         if is_manifest(found):
             return None
-        return _api_object("list", name, "ADDED", found)._replace(is_taken_apart=is_taken_apart)
+        return _api_object("list", name, "ADDED", found)._replace(is_flattened=is_flattened)
     if is_about_a_cache(bytes(found.fields.get("text", b""))):
         return Thing("list", SCHEDULER_CACHE.name, "SNAPSHOT", found.raw)
     if found.kind == "Lease" and is_of_a_node(found.fields.get("metadata", msgspec.Raw())):
@@ -114,7 +114,7 @@ def _by_fields(found: Found) -> Thing | None:
 
 
 def _named(found: Found) -> Found:
-    """Return an object with its kind: exporters omit that of an Event, and a kubelet's file has bare settings."""
+    """Return an object with its kind: exporters omit the kind of an Event, and a kubelet's file has bare settings."""
     if not found.kind and (kind := kind_by_fields(found.fields)):
         return found._replace(kind=kind, api_version="v1")
     if not found.kind and "reason" in found.fields and not ABOUT.isdisjoint(found.fields):
@@ -139,7 +139,7 @@ def _named(found: Found) -> Found:
 
 
 def _intended(found: Found) -> Thing | None:
-    """Return the settings that kubeadm gives kubelets when they join; None for any other ConfigMap."""
+    """Return the settings that kubeadm gives to joining kubelets; None for any other ConfigMap."""
     metadata, data = _metadata(found), if_decodable(_DATA.decode, found.fields.get("data", b""))
     if not (metadata and data and data.kubelet):
         return None
@@ -159,7 +159,7 @@ def _metadata(found: Found) -> _Metadata | None:
 
 
 def _exported_name(found: Found) -> str:
-    """Return a name for an Event whose exporter kept none, the same for the same Event."""
+    """Return a name for an Event whose exporter kept none; the same Event always gets the same name."""
     fields = (
         found.fields.get(name, msgspec.Raw()) for name in ("involvedObject", "regarding", "reason", "firstTimestamp")
     )
@@ -167,10 +167,8 @@ def _exported_name(found: Found) -> str:
 
 
 def node_in_path(path: Path) -> str:
-    """Return the node in the name of a file, `<node>.stats-summary.json`, or a folder,
-    `nodes/<node>/configz.json`, and of sonobuoy `hosts/<node>/configz.json`.
-
-    Empty where neither has it.
+    """Return the node named by a file, `<node>.stats-summary.json`, or a folder, `nodes/<node>/configz.json`, or
+    sonobuoy's `hosts/<node>/configz.json`; empty if neither names one.
     """
     match = _NODE_IN_NAME.fullmatch(path.name)
     if match is not None and match["node"] != "stats":
@@ -179,7 +177,8 @@ def node_in_path(path: Path) -> str:
 
 
 def kind_in_path(path: Path) -> str:
-    """Return the kind of the objects in a file of a support bundle, whose arrays do not name it:
+    """Return the kind of the objects in a file of a support bundle, whose arrays lack it:
+
     `cluster-resources/pods/NAMESPACE.json`, `cluster-resources/nodes.json`. Empty for any other file.
     """
     folders = path.parts[:-1]
@@ -206,7 +205,7 @@ def _api_resource(found: Found) -> str:
 
 
 def is_manifest(found: Found) -> bool:
-    """Tell whether a pod is only a manifest, without fields of an API server or a kubelet."""
+    """Tell whether a pod is only a manifest, without fields that an API server or a kubelet sets."""
     if found.kind != "Pod" or bytes(found.fields.get("status", b"")) not in {b"", b"{}", b"null"}:
         return False
     metadata, spec = _metadata(found), if_decodable(_SPEC.decode, found.fields.get("spec", b""))
@@ -216,7 +215,7 @@ def is_manifest(found: Found) -> bool:
 
 
 def _api_object(source: Origin, resource: str, change: Change, found: Found) -> Thing:
-    if (metadata := _metadata(found)) is None:  # what is wrong with it is reported when it becomes a record
+    if (metadata := _metadata(found)) is None:  # errors in it are reported when it becomes a record
         return Thing(source, resource, change, found.raw)
     identity = (resource, metadata.namespace, metadata.name, metadata.uid)
     return Thing(source, resource, change, found.raw, identity=identity, version=metadata.resource_version)

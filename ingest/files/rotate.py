@@ -23,7 +23,7 @@ class Rotation(NamedTuple):
     limit_seconds: float = 3600.0
     compression: Compression = "none"
     keep: int | None = None
-    """Number of files that are kept; None keeps all."""
+    """Number of files to keep; None keeps all."""
 
     @property
     def suffix(self) -> str:
@@ -39,13 +39,13 @@ class Writer(Protocol):
 class RotatingCapture:
     """Writes `<stem>-<UTC time>-<number>.jsonl` files into a folder, and starts a new one by size or age.
 
-    Each line reaches the operating system before the next, so a process that is killed loses at most its last line.
-    A file's age counts from its first line. File names sort in the order in which they were written; `keep`, at
-    least 1, bounds their number, oldest first to go.
+    Each line reaches the operating system before the next, so a killed process loses at most its last line. A file's
+    age counts from its first line. File names sort in the order of writing. At most `keep` files, at least 1, are
+    kept: the oldest is deleted first.
     """
 
     def __init__(self, folder: Path, stem: str, *, now: Callable[[], datetime], rotation: Rotation) -> None:
-        """Raises OSError if the folder cannot be made, SourceError if the file cannot be opened."""
+        """Raises OSError if the folder cannot be created, and SourceError if the file cannot be opened."""
         folder.mkdir(FOLDER, parents=True, exist_ok=True)
         self._folder = folder
         self._stem = stem
@@ -82,7 +82,7 @@ class RotatingCapture:
         self._drop_oldest()
 
     def _free_path(self) -> Path:
-        """Return a name that no file has: an older process may have begun one in the same second."""
+        """Return an unused name, because an earlier process may have started a file in the same second."""
         start = f"{self._stem}-{self._now().strftime('%Y%m%dT%H%M%SZ')}-"
         taken = [path.name.removeprefix(start)[:4] for path in self._folder.glob(f"{glob.escape(start)}*")]
         number = max((int(text) for text in taken if text.isdecimal()), default=-1) + 1
@@ -98,10 +98,8 @@ class RotatingCapture:
 
 
 def open_capture(out: Path, name: str, rotation: Rotation) -> Writer:
-    """Open one file if `out` ends with .jsonl, .jsonl.gz or .jsonl.zst, else a folder of files that rotate,
-    named for `name`.
-
-    Raises OSError and SourceError where it cannot be written.
+    """Open one file if `out` ends with .jsonl, .jsonl.gz or .jsonl.zst, else a folder of rotating files, named after
+    `name`. Raises OSError and SourceError if it cannot be written.
     """
     if ".jsonl" in out.suffixes[-2:]:
         return CaptureWriter(out, _COMPRESSIONS.get(out.suffix, "none"))

@@ -30,7 +30,7 @@ class FileKind(Enum):
     LOG = "log"
     """A log in klog's format, such as a scheduler's, with or without a container runtime's prefix."""
     TEXT = "text"
-    """Text that kubectl prints for people, perhaps with objects in it."""
+    """Text that kubectl prints for people, possibly with objects in it."""
 
 
 class Folder(NamedTuple):
@@ -63,7 +63,7 @@ _METRICS: Final = re.compile(
     rb"|(?:[a-zA-Z_:][\w:]*\{[^}\n]*\}|[a-zA-Z]\w*_[\w:]*) (?:[-+]?[0-9][0-9.eE+-]*|[-+]?Inf|NaN)(?: [0-9]+)?"
     rb"(?:\n|\Z)"
 )
-"""A name without labels needs an underscore: `sos 4.7` is not a sample."""
+"""A metric without labels needs an underscore in its name: `sos 4.7` is not a sample."""
 _OF_KUBELET: Final = re.compile(rb"^kubelet_\w+[ {]", re.MULTILINE)
 _WANTED: Final = re.compile(
     rb"^(?:- |[ ]{0,4})kind: [\"']?(?:%b|KubeletConfiguration|ClusterVersion|Lease|List|Table|Status)(?:List)?"
@@ -82,7 +82,7 @@ _PACKED: Final = re.compile(r"\.(?:gz|zst)$")
 
 
 def file_kind(path: Path) -> FileKind:
-    """Identify a file by its first bytes; raises `SourceError` where it cannot be opened.
+    """Identify a file by its first bytes; raises `SourceError` if it cannot be opened.
 
     A file that is not clearly something else counts as a capture, whose reader reports what is wrong with it. So does
     a pipe, which can be read only once.
@@ -93,7 +93,7 @@ def file_kind(path: Path) -> FileKind:
 
 
 def head_of(path: Path) -> bytes:
-    """Return the first bytes as UTF-8, unpacked; empty if even they cannot be read."""
+    """Return the first bytes as UTF-8, decompressed; empty if that fails."""
     with SourceFile(path) as file:
         try:
             head = next(file.chunks(), b"")
@@ -103,7 +103,7 @@ def head_of(path: Path) -> bytes:
 
 
 def kind_of(head: bytes) -> FileKind | None:
-    """Identify a file by its first bytes; None for one that is not read."""
+    """Identify a file by its first bytes; None for an unsupported one."""
     if is_archive(head):
         return None
     if _LINE.search(head) and not _WATCH_EVENT.match(head) and any(each in head for each in _ENVELOPE):
@@ -128,7 +128,7 @@ _FORMS: Final[tuple[tuple[FileKind, Callable[[bytes], object]], ...]] = (
     (FileKind.LOG, is_schedulers_log),
     (FileKind.TEXT, has_objects),
 )
-"""Forms by the first bytes, the surest first."""
+"""Forms by their first bytes, the most certain first."""
 
 
 def folder_files(
@@ -136,9 +136,9 @@ def folder_files(
 ) -> Folder:
     """Return the captures of a folder and the files of a dump in it, each in order of name.
 
-    A symlink that leads out of the folder is left out: the author of a dump must not name files of its reader.
-    Files that look like evidence and are not read, or cannot be opened, are added to `refused`. `skipped` counts the
-    other files. Raises `SourceError` if no file is known.
+    Symlinks out of the folder are skipped, because the author of a dump must not name files of its reader. Files that
+    look like evidence but are unsupported, or cannot be opened, are added to `refused`. `skipped` counts the other
+    files. Raises `SourceError` if no file is known.
     """
     captures: list[Path] = []
     dumps: list[Path] = []
@@ -155,14 +155,15 @@ def folder_files(
     if not captures and not dumps and not refused:
         raise SourceError.of(
             folder,
-            "nothing in this folder is known: no capture (*.jsonl, plain, .gz or .zst), no dump of kubectl (*.json), "
+            "this folder has nothing that Leadsman reads: "
+            "no capture (*.jsonl, plain, .gz or .zst), no dump (*.json), "
             "no support bundle, no must-gather, no answer of a kubelet",
         )
     return Folder(captures, dumps)
 
 
 def _files(folder: Path, root: Path) -> Iterator[Path]:
-    """Yield the files below a folder, and links to files below `root`. Folders can be nested to any depth."""
+    """Yield the files below a folder, and links to files below `root`, at any depth."""
     todo = [str(folder)]
     while todo:
         entries: list[os.DirEntry[str]] = []
@@ -178,9 +179,9 @@ def _files(folder: Path, root: Path) -> Iterator[Path]:
 
 
 def _wanted(path: Path, inside: PurePath, refused: list[SourceError], skipped: Counter[str]) -> FileKind | None:
-    """Return the kind of a file of a folder; None where it is not read.
+    """Return the kind of a file of a folder; None if it is not read.
 
-    `refused` gets evidence that cannot be read, and `skipped` counts most other files.
+    `refused` receives evidence that cannot be read, and `skipped` counts most other files.
     """
     if "sos_commands" in path.parts:
         return _of_sos(path, refused)
@@ -203,7 +204,7 @@ def _wanted(path: Path, inside: PurePath, refused: list[SourceError], skipped: C
 
 
 def _holds_something(kind: FileKind, head: bytes, inside: PurePath) -> bool:
-    """Tell whether a file that can be read may hold what Leadsman looks for."""
+    """Tell whether a readable file may contain anything that Leadsman looks for."""
     if kind is FileKind.YAML:
         return _WANTED.search(head) is not None
     if kind in {FileKind.LOG, FileKind.METRICS}:
@@ -213,7 +214,7 @@ def _holds_something(kind: FileKind, head: bytes, inside: PurePath) -> bool:
 
 
 def _of_sos(path: Path, refused: list[SourceError]) -> FileKind | None:
-    """Tell whether to read a sosreport's output: of hundreds of commands only those that print objects count."""
+    """Tell whether to read a sosreport's output: of hundreds of commands only those that print objects."""
     if _JOURNAL.search(path.as_posix()):
         return FileKind.LOG if kind_of(head_of(path)) is FileKind.LOG else None
     of_sos = _OF_SOS.search(path.name)
@@ -227,5 +228,5 @@ def _of_sos(path: Path, refused: list[SourceError]) -> FileKind | None:
 
 
 def is_needed(path: PurePath) -> bool:
-    """Tell whether a file of an archive may be read, by its name."""
+    """Return whether a file of an archive may be read, by its name."""
     return not is_log_of_container(path)

@@ -1,4 +1,4 @@
-"""Reads any files of observations as one sequence in order of event time."""
+"""Reads files of observations as one sequence in order of event time."""
 
 import heapq
 from collections import Counter
@@ -18,24 +18,24 @@ from ingest.files.unread import only_skipped
 from ingest.model.observation import Observed, Unreadable
 
 WINDOW: Final = timedelta(seconds=5)
-"""Largest disorder in one file that is corrected, in event time. Sources that one recorder writes differ by less."""
+"""Maximum disorder in one file that is corrected, in event time. Sources that one recorder writes differ by less."""
 WINDOW_OBSERVATIONS: Final = 10_000
-"""Most entries in the window of one file. A full window yields its oldest entry at once."""
+"""Maximum number of entries in the window of one file. A full window yields its oldest entry at once."""
 WINDOW_BYTES: Final = 16 * 1024 * 1024
-"""Most bytes in the windows of all files together, by the size that was read."""
+"""Maximum bytes in the windows of all files together, by the size that was read."""
 
 T = TypeVar("T")
 Entry: TypeAlias = Observed | Unreadable
 Timed: TypeAlias = tuple[datetime, int, T]
-"""The time that decides the order, the number of bytes that were read, and the result."""
+"""The time that determines the order, the number of bytes read, and the result."""
 _FIRST: Final = datetime.min.replace(tzinfo=UTC)
 
 
 def timed(entries: Iterable[Entry], convert: Callable[[Entry], T]) -> Iterator[Timed[T]]:
-    """Yield the result of each entry with the time that decides its place in the order.
+    """Yield the result of each entry with the time that determines its place in the order.
 
-    An observation has its own time. An unreadable entry takes that of the observation before it, or of the first one
-    if none came before: a time read from damaged bytes could be wrong.
+    An observation has its own time. An unreadable entry gets that of the observation before it, or of the first one
+    if none came before, because a time read from damaged bytes could be wrong.
     """
     leading: list[Entry] = []
     ts: datetime | None = None
@@ -54,10 +54,10 @@ def timed(entries: Iterable[Entry], convert: Callable[[Entry], T]) -> Iterator[T
 
 
 class Window(Generic[T]):
-    """Sorts the entries of one source by time, if their disorder is within `WINDOW`; ties stay in order.
+    """Sorts the entries of one source by time, if their disorder is within `WINDOW`; ties keep their order.
 
-    An entry goes out when one at least `WINDOW` newer is pushed, or when the window is full. An entry that arrives
-    too late goes out at once, out of order, because its successors have gone out already.
+    An entry leaves when one at least `WINDOW` newer is pushed, or when the window is full. An entry that arrives too
+    late leaves at once, out of order, because its successors have left already.
     """
 
     def __init__(self, limit_bytes: int = WINDOW_BYTES) -> None:
@@ -68,7 +68,7 @@ class Window(Generic[T]):
         self._held_bytes = 0
 
     def push(self, entry: Timed[T]) -> Iterator[Timed[T]]:
-        """Add an entry, and yield those whose order is now certain."""
+        """Add an entry, and yield those whose place is now certain."""
         ts, size_bytes, made = entry
         heapq.heappush(self._heap, (ts, self._number, size_bytes, made))
         self._number += 1
@@ -76,7 +76,7 @@ class Window(Generic[T]):
         return self.reached(ts)
 
     def reached(self, ts: datetime) -> Iterator[Timed[T]]:
-        """Advance the source's time to `ts`, and yield the entries whose order is now certain."""
+        """Advance the source's time to `ts`, and yield the entries whose place is now certain."""
         self._newest = max(self._newest, ts)
         while self._heap and (
             self._heap[0][0] <= self._newest - WINDOW
@@ -96,7 +96,7 @@ class Window(Generic[T]):
 
 
 def in_order(entries: Iterable[Timed[T]], *, window_bytes: int = WINDOW_BYTES) -> Iterator[Timed[T]]:
-    """Yield the entries of one file in order of time, as far as a `Window` can."""
+    """Yield the entries of one file in order of time, as far as a `Window` can restore it."""
     window = Window[T](window_bytes)
     for entry in entries:
         yield from window.push(entry)
@@ -106,8 +106,8 @@ def in_order(entries: Iterable[Timed[T]], *, window_bytes: int = WINDOW_BYTES) -
 def merged(convert: Callable[[Entry], T], files: Sequence[Iterable[Entry]]) -> Iterator[T]:
     """Convert the entries of all files, and yield the results in order of time; ties in the order of files.
 
-    An entry is converted before it waits in a window, because the result may be much smaller. A file that was cut in
-    pieces gives the same sequence as the whole one, as long as its own disorder is within the window.
+    An entry is converted before it waits in a window, because the result may be much smaller. A file that was split
+    gives the same sequence as the whole file, if its own disorder is within the window.
     """
     window_bytes = WINDOW_BYTES // max(len(files), 1)
     streams = [in_order(timed(entries, convert), window_bytes=window_bytes) for entries in files]
@@ -125,7 +125,7 @@ Progress: TypeAlias = Callable[[int, int, int], None]
 
 _PROGRESS_EVERY: Final = 256
 _MOST_NAMED: Final = 5
-"""Files that cannot be used, in one message."""
+"""Describes several unusable files in one message."""
 
 
 def read_converted(
@@ -141,15 +141,13 @@ def read_converted(
 ) -> Iterator[T]:
     """Yield the results of everything in the paths, in order of `ts`, ties in the order of the paths.
 
-    A path is a capture file, a file of `kubectl get` or of a kubelet's answer, or a folder with any of these files.
-    A folder can be a `kubectl cluster-info dump`, a support bundle, a must-gather or a sosreport. `cluster`, `node`
-    and `at` (aware) complete a dump; a capture needs none of them. `skipped` counts the kinds of a dump's objects
-    that Leadsman does not use. With `summaries` a capture's summaries are decoded at once, for a `convert` that uses
-    them.
-
-    The same paths give the same sequence. Raises `SourceError` before anything is read for a missing path, or a
-    folder without anything known. Files without an observation, or whose node is unknown, are left out; one
-    `SourceError` at the end names them, and one says so if all that there is was skipped.
+    A path is a capture file, a file of `kubectl get` or of a kubelet's answer, or a folder with such files. A folder
+    can be a `kubectl cluster-info dump`, a support bundle, a must-gather or a sosreport. `cluster`, `node` and `at`
+    (aware) complete a dump; a capture needs none of them. `skipped` counts the kinds of a dump's objects that
+    Leadsman does not use. With `summaries`, a capture's summaries are decoded at once, for a `convert` that uses
+    them. The same paths give the same sequence. Raises `SourceError` before anything is read for a missing path, or a
+    folder without known files. Files without an observation, or without a known node, are skipped; one `SourceError`
+    at the end names them. Another says so if everything was skipped.
     """
     meter = Meter()
     refused: list[SourceError] = []

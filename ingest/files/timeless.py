@@ -1,4 +1,4 @@
-"""Dates the facts of a dump that have no time: settings, topologies, and the facts of Nodes and Pods.
+"""Dates the facts of a dump that have no time: settings, topologies, and facts of Nodes and Pods.
 
 A kubelet determines its version, its settings and its machine when it starts. So a reading also holds for all of the
 dump before it. If an earlier reading differs, the later one holds from the kubelet's last start between the two.
@@ -29,23 +29,23 @@ _STARTS: Final = STARTS[0].encode()
 
 
 class Version(NamedTuple):
-    """A Node or a Pod as it was read at a time."""
+    """A Node or a Pod as read at one time."""
 
     thing: Thing
     read_at: datetime
 
 
-class Known(NamedTuple):
+class TimelessFacts(NamedTuple):
     """The facts of a Node or a Pod, as an observation of type SNAPSHOT, and since when they hold."""
 
     thing: Thing
     since: datetime
     number: int
-    """Index of the version with these facts."""
+    """Index of the version that has these facts."""
 
 
 class Starts:
-    """Finds kubelet starts in the Events of a dump, which are decoded only if two versions of a Node differ."""
+    """Finds starts of kubelets in the Events of a dump, which are decoded only if two versions of a Node differ."""
 
     def __init__(self, things: Iterable[Thing]) -> None:
         self._things = things
@@ -73,16 +73,16 @@ def _starts(things: Iterable[Thing]) -> dict[str, list[datetime]]:
 
 
 def changed_at(earlier_at: datetime, read_at: datetime, starts: Iterable[datetime]) -> datetime:
-    """Return when the facts that were read at `read_at` replaced others, which were read at `earlier_at`.
+    """Return when the facts read at `read_at` replaced others, which were read at `earlier_at`.
 
-    It is the kubelet's last start between the two readings, or half way if none is known.
+    It is the kubelet's last start between the two readings, or halfway if none is known.
     """
     between = [at for at in starts if earlier_at < at <= read_at]
     return max(between) if between else earlier_at + (read_at - earlier_at) / 2
 
 
-class Needed(NamedTuple):
-    """Selects the Pods of older Events and summaries; facts of others are not needed."""
+class NeededPods(NamedTuple):
+    """Selects the Pods of older Events and summaries, because facts of other Pods are not needed."""
 
     nodes: frozenset[str]
     """Nodes with a summary."""
@@ -90,7 +90,9 @@ class Needed(NamedTuple):
     """UIDs of Pods that an Event is about."""
 
     def may_have(self, thing: Thing) -> bool:
-        """Return False, without decoding, only for a Pod that is not one of them; a mirror is in an annotation."""
+        """Return False, without decoding, only for a Pod that is not needed; a mirror pod's UID is in an
+        annotation.
+        """
         return bool(self.nodes) or (
             bool(self.uids)
             and (not self.uids.isdisjoint(thing.identity) or b"mirror" in thing.raw or b"\\u" in thing.raw)
@@ -102,13 +104,15 @@ class Needed(NamedTuple):
         return pod.spec.node_name in self.nodes or uid in self.uids or mirrored in self.uids
 
 
-def known(versions: Sequence[Version], earliest: datetime, starts: Starts, needed: Needed) -> list[Known]:
-    """Return a `Known` for the first version of an object, and for each that differs from the one before.
+def timeless_facts(
+    versions: Sequence[Version], earliest: datetime, starts: Starts, needed: NeededPods
+) -> list[TimelessFacts]:
+    """Return the facts of the first version of an object, and of each version that differs from the one before.
 
-    `versions` are of one UID, in order of time. The first holds since `earliest`, or since the object was created or
-    the Pod started, if that is later. A version that cannot be decoded has none, nor has a Pod that is not needed.
+    `versions` have one UID, in order of time. The first holds since `earliest`, or since the object was created or
+    the Pod started, if that is later. Versions that cannot be decoded, and Pods that are not needed, yield nothing.
     """
-    found: list[Known] = []
+    found: list[TimelessFacts] = []
     before: tuple[Node | Pod, datetime] | None = None
     for number, version in enumerate(versions):
         facts = _pod(version, needed) if version.thing.resource == PODS.name else _node(version)
@@ -126,14 +130,17 @@ def known(versions: Sequence[Version], earliest: datetime, starts: Starts, neede
             thing = version.thing
             raw = msgspec.json.encode(facts)
             found.append(
-                Known(Thing("list", thing.resource, "SNAPSHOT", raw, identity=thing.identity), since, number)
+                TimelessFacts(Thing("list", thing.resource, "SNAPSHOT", raw, identity=thing.identity), since, number)
             )
         before = facts, version.read_at
     return found
 
 
 def _node(version: Version) -> Node | None:
-    """Return a Node with only its timeless facts. A creation after the reading is left out: clocks disagree."""
+    """Return a Node with only its timeless facts.
+
+    A creation after the reading is left out, because the clocks disagree.
+    """
     try:
         node = _NODE.decode(version.thing.raw)
         made_at = _not_after(node.metadata.creation_timestamp, version.read_at)
@@ -145,8 +152,8 @@ def _node(version: Version) -> Node | None:
         return None
 
 
-def _pod(version: Version, needed: Needed) -> Pod | None:
-    """Return the facts of a Pod on a node that have no time, if they are needed."""
+def _pod(version: Version, needed: NeededPods) -> Pod | None:
+    """Return the timeless facts of a Pod on a node, if they are needed."""
     if not needed.may_have(version.thing):
         return None
     try:

@@ -1,4 +1,4 @@
-"""Describes a file that Leadsman does not read, and what to save instead."""
+"""Describes a file that Leadsman does not read, and names what to save instead."""
 
 import re
 from collections import Counter
@@ -33,7 +33,7 @@ _SAVE_CHECKPOINT: Final = (
     "save a kubelet's checkpoint by itself, as NODE.cpu_manager_state.json or NODE.memory_manager_state.json"
 )
 _OF_MUST_GATHER: Final = "event-filter.html"
-"""A page that shows the Events beside it."""
+"""A page that shows Events in addition to its subject."""
 _TEXTS: Final[tuple[tuple[str, str], ...]] = (
     (rf"(?P<line>(?:{_ERRORS})[^\n]{{0,200}})", "kubectl's error instead of objects ({line})"),
     (
@@ -137,7 +137,7 @@ _WITHIN: Final = tuple(
         (_MACHINE, "the output of free or df", False),
     )
 )
-"""Forms that may stand beside others in one text, and are not read."""
+"""Unsupported forms that may appear next to others in one text."""
 _BY_TEXT: Final = tuple((re.compile(pattern.encode()), what) for pattern, what in _TEXTS)
 _OF_KINDS: Final = {
     "Table": f"an API server's Table without its objects; {SAVE}",
@@ -183,11 +183,11 @@ _OF_CONTAINERS: Final = frozenset({"logs", "podlogs", "pod-logs"})
 class Unread(NamedTuple):
     what: str
     is_evidence: bool
-    """True if the file was saved as evidence, so that leaving it out is reported as a failure."""
+    """True if the file was saved as evidence, so that skipping it is reported as a failure."""
 
 
 def unread(path: PurePath, head: bytes) -> Unread:
-    """Name a file that holds neither objects nor observations, by its first bytes."""
+    """Describe a file that contains no objects or observations, by its first bytes."""
     text = head.lstrip()
     if not text:
         return Unread("the file is empty", is_evidence=False)
@@ -206,19 +206,21 @@ def unread(path: PurePath, head: bytes) -> Unread:
 
 
 def is_archive(head: bytes) -> bool:
-    """Tell whether a file is a tar or a zip, by its first bytes; one that is not compressed has text in it."""
+    """Tell whether a file is a tar or a zip, by its first bytes; an uncompressed one contains readable text."""
     return b"\0" in head[:512] and (head[257:262] == b"ustar" or head.startswith(_ARCHIVES))
 
 
 def left_out(text: bytes) -> Iterator[tuple[int, Unread]]:
-    """Yield the first line of each form that is not read in a text of which the rest is, and what it is."""
+    """Yield the first line of each unsupported form in a text of which the rest is read, and a description of the
+    form.
+    """
     for pattern, what, is_evidence in _WITHIN:
         if (found := pattern.search(text)) is not None:
             yield text.count(b"\n", 0, found.start()) + 1, Unread(what, is_evidence)
 
 
 def of_kind(kind: str, api_version: str, fields: Container[str]) -> str:
-    """Name an object that was saved in place of another; empty where it is merely of another kind."""
+    """Describe an object that was saved in place of another; empty if it is merely of another kind."""
     if "api_version" in fields and "apiVersion" not in fields:
         return _OF_PYTHON
     if "objectAPIversion" in fields:
@@ -231,18 +233,18 @@ def of_kind(kind: str, api_version: str, fields: Container[str]) -> str:
 
 
 def without_kind(fields: Container[str]) -> str:
-    """Name JSON that has no kind, by its fields."""
+    """Describe JSON without a kind, by its fields."""
     if "status" in fields and "data" in fields:
         return "an answer of Prometheus"
     return next((what for name, what in _OF_FIELDS.items() if name in fields), "JSON without a kind")
 
 
 def is_log_of_container(path: PurePath) -> bool:
-    """Tell whether a file of a folder is a container's log: a dump has many gigabytes of them."""
+    """Tell whether a file of a folder is a container's log; a dump can have many gigabytes of them."""
     return (not _OF_CONTAINERS.isdisjoint(path.parts[:-1]) and "kubelet" not in path.name) or path.name == "logs.txt"
 
 
 def only_skipped(source: str, skipped: Counter[str]) -> SourceError:
-    """Return the error of a source in which there are only kinds that Leadsman does not use."""
+    """Return the error for a source that contains only kinds that Leadsman does not use."""
     kinds = ", ".join(f"{plain(kind, 80)} ({count})" for kind, count in skipped.most_common(5))
     return SourceError(f"{plain(source)}: holds nothing that Leadsman reads, only {kinds}; {SAVE}")

@@ -1,4 +1,4 @@
-"""Reads the objects of a YAML file as JSON: a must-gather has its nodes, pods and events in YAML."""
+"""Reads the objects of a YAML file as JSON, for example nodes, pods and events of a must-gather."""
 
 import re
 import textwrap
@@ -16,28 +16,28 @@ from ingest.files.newest import newest_time
 
 _ITEMS: Final = re.compile(rb"^items:[ \t]*\n((?:(?:- |[ \t]).*\n?|\n)*)", re.MULTILINE)
 _LISTED: Final = re.compile(rb"(?:[ \t]*(?:#[^\n]*)?\n)*[ \t]*- (?:apiVersion|kind|metadata):")
-"""Begins the items of a List that were copied without it."""
+"""Matches the start of a List's items that were copied without the List."""
 _DEEP: Final = re.compile(rb"^[ \t?:-]{1000}", re.MULTILINE)
 _DEPTH: Final = 500
 MOST_VALUES: Final = 100_000
-"""Values of a document that a person wrote, its aliases expanded."""
+"""Maximum number of values of a document that a person wrote, with aliases expanded."""
 _TEXTS: Final = (":timestamp", ":merge")
 _WARNINGS: Final = re.compile(rb"^Warning: [^\n]*$|\A(?:" + TYPED + rb")[^\n]*$", re.MULTILINE)
-"""Lines of kubectl anywhere, and of a terminal before the first: within YAML they look like text."""
+"""Lines of kubectl anywhere, and of a terminal before the first object; in YAML they look like text."""
 _CUTS: Final = re.compile(
     rb"^[ \t]*(?:- )?(?:\.{3,}|\[\.\.\.\]|<(?:snip|cut|redacted|omitted)>)[ \t]*$", re.MULTILINE | re.IGNORECASE
 )
-"""Marks with which a person replaces a part that was left out."""
+"""Marks with which a person replaces omitted parts."""
 _FIELD: Final = re.compile(rb"^(?:apiVersion|kind|items|metadata|insertId):", re.MULTILINE)
 _ONLY_COMMENTS: Final = re.compile(rb"(?:\s*(?:#[^\n]*)?\n)*\s*(?:#[^\n]*)?")
 
 
 class AliasError(yaml.YAMLError):
-    """An alias, which may make a short document very large."""
+    """An alias, by which a short document can expand to a very large one."""
 
 
 class _Loader(yaml.CSafeLoader):
-    """Leaves times, merge keys and base-60 numbers as text, as in Kubernetes' YAML. Raises AliasError at an alias."""
+    """Leaves times, merge keys and base-60 numbers as text, like Kubernetes' YAML. Raises AliasError at an alias."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012 - an attribute of the parent
         first: [
@@ -49,14 +49,16 @@ class _Loader(yaml.CSafeLoader):
     }
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
-        """Refuse a node that comes twice: only an alias has it, and each may double what the document expands to."""
+        """Refuse a node that is constructed twice: only aliases cause that, and each may double the size of the
+        result.
+        """
         if node in self.constructed_objects or node in self.recursive_objects:
             raise AliasError
         return super().construct_object(node, deep)
 
 
 class _OfAPerson(_Loader):
-    """Reads aliases too: a program that wrote equal requests and limits may have written them once."""
+    """Reads aliases too, because a tool that wrote equal requests and limits may have used one."""
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         return yaml.CSafeLoader.construct_object(self, node, deep)
@@ -65,8 +67,8 @@ class _OfAPerson(_Loader):
 def first_document(text: bytes) -> Any:
     """Return the first document of a YAML file; None if there is none.
 
-    Raises AliasError where aliases make it larger than MOST_VALUES, other YAMLErrors, ValueError, and RecursionError
-    for what is nested too deep.
+    Raises AliasError if aliases make it larger than MOST_VALUES, other YAMLErrors, ValueError, and RecursionError for
+    documents that are nested too deeply.
     """
     _check_depth(text)
     document = next(iter(yaml.load_all(text, _OfAPerson)), None)
@@ -76,7 +78,7 @@ def first_document(text: bytes) -> Any:
 
 
 def _values(value: Any, known: dict[int, int]) -> int:
-    """Return the number of values after expansion; `known` has the counts so far, and too many for a cycle."""
+    """Return the number of values after expansion; `known` has the counts so far. A cycle counts as too many."""
     if not isinstance(value, dict | list):
         return 1
     if id(value) not in known:
@@ -98,7 +100,7 @@ def yaml_parts(data: bytes) -> Iterator[Part]:
 
 
 def _split_joined(document: bytes) -> list[bytes]:
-    """Split files that were put behind each other without `---`: an object has each field only once."""
+    """Split files that were joined without `---`: an object has each field only once."""
     starts, seen = [0], set[bytes]()
     for found in _FIELD.finditer(document):
         if found[0] in seen:
@@ -119,7 +121,7 @@ def _document_parts(place: str, document: bytes) -> Iterator[Part]:
         else:
             yield from document_parts(place, raw)
         return
-    # a must-gather has thousands of pods in one List: item by item they need little memory
+    # a must-gather has thousands of pods in one List; item by item, they need little memory
     rest = _to_json(place, document[: items.start()] + document[items.end() :])
     head = list_head("", {} if isinstance(rest, Bad) else FIELDS.decode(rest), newest_time(document))
     for index, item in enumerate(re.split(rb"\n(?=- )", items[1].rstrip())):
@@ -162,7 +164,10 @@ def _problem(text: bytes, error: yaml.YAMLError, mark: yaml.Mark | None) -> str:
 
 
 def _check_depth(text: bytes) -> None:
-    """Raise RecursionError where the loader would crash. Only a text that may be so deep is looked at, for speed."""
+    """Raise RecursionError for text at which the loader would crash.
+
+    Only text that may be nested so deeply is checked, for speed.
+    """
     if not _DEEP.search(text) and text.count(b"[") + text.count(b"{") < _DEPTH:
         return
     depth = 0

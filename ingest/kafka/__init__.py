@@ -1,1 +1,1 @@
-"""Publish to Kafka and keep its topics."""
+"""Publishes to Kafka and creates its topics."""

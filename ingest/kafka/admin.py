@@ -1,4 +1,4 @@
-"""Creates topics, or compares existing ones with their expected settings, before anything is published."""
+"""Creates topics, and compares existing ones with their expected settings, before anything is published."""
 
 import math
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
@@ -28,12 +28,12 @@ _REPLICAS: Final = "min.insync.replicas"
 
 
 class Difference(NamedTuple):
-    """A topic that differs from the expected one, or whose settings Kafka does not show."""
+    """A topic that differs from what is expected, or whose settings Kafka does not show."""
 
     topic: str
     what: str
     mend: str
-    """A command line, or another remedy."""
+    """A command, or other advice."""
 
     def __str__(self) -> str:
         return f"topic {self.topic}: {self.what}. {self.mend}"
@@ -57,7 +57,7 @@ async def differences(
 
 
 async def settings_of(admin: AIOKafkaAdminClient, names: Collection[str]) -> dict[str, Mapping[str, Any]]:
-    """Return the settings by topic, without topics whose settings Kafka does not show. Raises KafkaError."""
+    """Return the settings by topic, except topics whose settings Kafka does not show. Raises KafkaError."""
     return {name: settings async for error, name, settings in _described(admin, names) if not error}
 
 
@@ -101,7 +101,7 @@ def _is_acceptable(name: str, found: str, wanted: str, replicas: int) -> bool:
 
 _WRONG_PARTITIONS: Final = (
     "topic {} has {}, not {} as in kafka.partitions. Another number would split a log over two partitions, out of "
-    "order. Set kafka.partitions to the topic's number, or another kafka.topic_prefix to start anew. To delete the "
+    "order. Set kafka.partitions to the topic's number, or another kafka.topic_prefix for new topics. To delete the "
     "topic and its messages: kafka-topics.sh --bootstrap-server {} --delete --topic {}"
 )
 _ADD_REPLICAS: Final = "Add them with kafka-reassign-partitions.sh, or change kafka.replication_factor"
@@ -109,13 +109,13 @@ log = structlog.get_logger(__name__)
 
 
 class TopicsFound(NamedTuple):
-    """Differences of the topics in Kafka from the expected ones."""
+    """Differences between the topics in Kafka and the expected ones."""
 
     missing: Sequence[str]
     differences: Sequence[Difference]
-    """Settings of topics that exist: they are left as they are, and logged."""
+    """Differing settings of existing topics, which are logged and left unchanged."""
     small: Sequence[str] = ()
-    """Topics with too few partitions that never had a message: Kafka made them when a client asked for them."""
+    """Topics with too few partitions that never had a message: Kafka created them when a client asked for them."""
 
 
 async def ensure_topics(
@@ -126,9 +126,9 @@ async def ensure_topics(
     options: Mapping[str, Any] | None = None,
     make: bool = True,
 ) -> TopicsFound:
-    """Make the topics that are missing (or, without `make`, do not), and compare those that exist.
+    """Create missing topics (unless `make` is false), and compare existing ones.
 
-    A topic with too few partitions grows if it never had a message. Raises KafkaUnusable if Kafka does not
+    A topic with too few partitions is extended if it never had a message. Raises KafkaUnusable if Kafka does not
     answer, or if the number of partitions of any other topic differs. That number decides the partition of each log,
     so it cannot change once there are messages.
     """
@@ -145,7 +145,7 @@ async def ensure_topics(
         why = await why_unreachable(bootstrap_servers, options or {}) or explain(error)
         raise KafkaUnusable(f"Kafka at {bootstrap_servers} cannot be used: {why}") from None
     for each in found.differences:
-        log.warning("a topic is not as it ought to be", topic=each.topic, what=each.what, mend=each.mend)
+        log.warning("a topic differs from the expected settings", topic=each.topic, what=each.what, mend=each.mend)
     if topics:
         DIFFERENT_TOPICS.set(len({each.topic for each in found.differences}))
     return found

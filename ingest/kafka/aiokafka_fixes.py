@@ -41,26 +41,29 @@ from common.clock import SYSTEM, Instant
 from common.tasks import detached
 
 KEYS: Final = 100_000
-"""Number of keys whose hash is kept."""
+"""Number of keys whose hash is cached."""
 STOP_SECONDS: Final = 10.0
-"""Time to stop a consumer; it takes a tenth of a second if Kafka answers."""
+"""Time for stopping a consumer; it takes 0.1 s if Kafka answers."""
 CLOSING_SECONDS: Final = 0.5
-"""Time to close connections: one never made does not end, nor a TLS one whose broker holds back an answer."""
+"""Time for closing connections.
+
+One that was never established does not end, nor does a TLS connection whose broker holds back an answer.
+"""
 METADATA_SECONDS: Final = 0.1
-"""Time between two questions of a client about which broker leads, as between its other attempts."""
+"""Interval between requests of a client for the current leader, as between its other attempts."""
 LOADING_SECONDS: Final = 0.2
 LOADING_ATTEMPTS: Final = 150
-"""Attempts to ask a coordinator that has not loaded a group."""
+"""Attempts to query a coordinator that has not loaded a group."""
 log = structlog.get_logger(__name__)
 
 Options: TypeAlias = Mapping[str, Any]
-"""Options of an aiokafka client besides the servers."""
+"""Options of an aiokafka client other than the servers."""
 
 Client = TypeVar("Client", AIOKafkaConsumer, AIOKafkaAdminClient)
 
 _hash = lru_cache(KEYS)(murmur2)
 _MEMBERS: Final = frozenset({NoError.errno, RebalanceInProgressError.errno})
-"""Error codes of answers to members."""
+"""Error codes in answers to group members."""
 
 
 MetadataRequest.__init__.__defaults__ = (None, False)
@@ -72,13 +75,12 @@ https://github.com/aio-libs/aiokafka/blob/v0.14.0/aiokafka/protocol/metadata.py
 
 
 def _paced(update: Callable[..., Awaitable[bool]]) -> Callable[..., Awaitable[bool]]:
-    """Return an update of metadata that begins at least METADATA_SECONDS after the same client's last one about its
-    topics.
-
-    aiokafka's clients ask again at once while a partition has no leader, and when a connection ends, also the one
-    that they asked through. Java's wait, also after an answer, but not to ask about other topics.
+    """Return an update of metadata that starts at least METADATA_SECONDS after the same client's last one for its
+    topics. aiokafka's clients ask again at once while a partition has no leader, and when a connection ends, even the
+    one that they used to ask. Java's client waits, also after an answer, but not to ask about other topics.
 
     https://github.com/aio-libs/aiokafka/blob/v0.14.0/aiokafka/consumer/fetcher.py
+
     https://github.com/apache/kafka/blob/4.1/clients/src/main/java/org/apache/kafka/clients/Metadata.java
     """
     asked: WeakKeyDictionary[AIOKafkaClient, tuple[float, frozenset[str]]] = WeakKeyDictionary()
@@ -101,10 +103,8 @@ AIOKafkaClient._metadata_update = _paced(AIOKafkaClient._metadata_update)  # typ
 
 
 def _pausing(send: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-    """Return a `send` that hands over a broker's refusal to give messages METADATA_SECONDS later.
-
-    aiokafka's consumers fetch again at once where a broker does not lead a partition yet, or cannot read it.
-    Java's wait.
+    """Return a `send` that delays a broker's refusal to return messages by METADATA_SECONDS. aiokafka's consumers
+    fetch again at once if a broker does not lead a partition yet, or cannot read it. Java's client waits.
 
     https://github.com/aio-libs/aiokafka/blob/v0.14.0/aiokafka/consumer/fetcher.py
     """
@@ -126,7 +126,7 @@ AIOKafkaClient.send = _pausing(AIOKafkaClient.send)  # type: ignore[method-assig
 
 
 async def _to_any(admin: Any, request: Any, node_id: int | None = None) -> Any:
-    """Send to a node, or to the first that accepts a connection. aiokafka takes one at random, which may be away.
+    """Send to a node, or to the first that accepts a connection. aiokafka picks one at random, which may be down.
 
     https://github.com/aio-libs/aiokafka/blob/v0.14.0/aiokafka/admin/client.py
     """
@@ -141,15 +141,14 @@ AIOKafkaAdminClient._send_request = _to_any  # type: ignore[method-assign, assig
 
 
 def _retried(code: int, name: str) -> type[BrokerResponseError]:
-    """The error of an answer that aiokafka would take for one that nothing helps against."""
+    """Return the error of an answer that aiokafka would treat as permanent."""
     return type(
         name, (BrokerResponseError,), {"errno": code, "message": name, "retriable": True, "invalid_metadata": True}
     )
 
 
 _PASSING: Final = {74: "FENCED_LEADER_EPOCH", 75: "UNKNOWN_LEADER_EPOCH", 78: "OFFSET_NOT_AVAILABLE"}
-"""Answers of brokers while another one becomes the leader. A client asks again, after it has learned which broker
-leads.
+"""Errors of brokers while the leader changes. A client retries after it has learned the new leader.
 
 https://kafka.apache.org/41/design/protocol/#error-codes
 """
@@ -157,7 +156,8 @@ kafka_errors.update({code: _retried(code, name) for code, name in _PASSING.items
 
 
 def partition(key: bytes, partitions: Sequence[int], _: Sequence[int]) -> int:
-    """The partition of a key, as every client of Kafka chooses it. aiokafka hashes in Python, for each message.
+    """Return the partition of a key, as every Kafka client chooses it. aiokafka computes the hash in Python, for each
+    message.
 
     https://github.com/aio-libs/aiokafka/pull/554
     """
@@ -179,9 +179,8 @@ async def failure(client: AIOKafkaProducer | AIOKafkaConsumer) -> None:
 
 
 async def discard(producer: AIOKafkaProducer, within_seconds: float) -> None:
-    """End a producer that cannot be used; nothing that waits in it is sent.
-
-    aiokafka's `stop` first sends all that waits, and hangs while Kafka is away.
+    """End a producer that cannot be used; messages that wait in it are not sent. aiokafka's `stop` first sends all
+    waiting messages, and hangs while Kafka is down.
 
     https://github.com/aio-libs/aiokafka/issues/1101
     """
@@ -193,14 +192,13 @@ async def discard(producer: AIOKafkaProducer, within_seconds: float) -> None:
     except Exception as error:  # noqa: BLE001  # it may also raise again what broke it
         log.warning("the broken producer did not stop cleanly", error=repr(error))
         await _close(producer.client)
-        producer._closed = True  # or it complains when it is forgotten
+        producer._closed = True  # otherwise it complains when it is collected
 
 
 def hand_on(client: AIOKafkaProducer | AIOKafkaConsumer | AIOKafkaAdminClient) -> None:
-    """Raise the error that ends a client's metadata task in everything that waits for metadata. Call it before the
-    client starts.
+    """Pass the error that ends a client's metadata task to everything that waits for metadata.
 
-    aiokafka lets them wait forever, including a client that starts.
+    Call it before the client starts. aiokafka lets these wait forever, including a client that starts.
 
     https://github.com/aio-libs/aiokafka/blob/v0.14.0/aiokafka/client.py
     """
@@ -213,7 +211,7 @@ def hand_on(client: AIOKafkaProducer | AIOKafkaConsumer | AIOKafkaAdminClient) -
         except Exception as error:
             update = inner._md_update_fut = inner._md_update_fut or asyncio.get_running_loop().create_future()
             update.set_exception(error)
-            update.exception()  # or asyncio logs it where nobody waits
+            update.exception()  # otherwise asyncio logs it if nobody waits
             raise
 
     inner._md_synchronizer = synchronized
@@ -221,7 +219,7 @@ def hand_on(client: AIOKafkaProducer | AIOKafkaConsumer | AIOKafkaAdminClient) -
 
 @asynccontextmanager
 async def started(client: Client) -> AsyncIterator[Client]:
-    """Start a client for the block. It is stopped after it, also where it did not start."""
+    """Start a client for the block. It is stopped afterwards, even if it failed to start."""
     hand_on(client)
     try:
         await client.start()
@@ -255,9 +253,9 @@ async def stop(client: AIOKafkaConsumer | AIOKafkaAdminClient) -> None:
 def observe(consumer: AIOKafkaConsumer, confirmed: Callable[[Instant], None], expelled: Callable[[], None]) -> None:
     """Call `confirmed` or `expelled` for each answer of the group. Call this before the consumer joins.
 
-    `confirmed` gets the time of the request to which the group answered that this is a member. `expelled` is called
-    if the group answered that it no longer is, or has made it a new member. aiokafka silently joins again, while
-    earlier messages are still being processed.
+    `confirmed` gets the time of the request to which the group answered that this consumer is a member. `expelled` is
+    called if the group answered that it no longer is, or has made it a new member. aiokafka silently joins again,
+    while earlier messages are still being processed.
 
     https://github.com/aio-libs/aiokafka/blob/v0.14.0/aiokafka/consumer/group_coordinator.py
     """
@@ -289,7 +287,8 @@ def observe(consumer: AIOKafkaConsumer, confirmed: Callable[[Instant], None], ex
 def send_when(producer: AIOKafkaProducer, allowed: Callable[[], Awaitable[None]]) -> None:
     """Make a producer await `allowed` before it writes each of its requests.
 
-    Messages may have waited for long, or are sent again. A producer that was discarded meanwhile writes nothing.
+    Messages may have waited for a long time, or may be sent again. A producer that was discarded meanwhile writes
+    nothing.
 
     https://github.com/aio-libs/aiokafka/blob/v0.14.0/aiokafka/producer/sender.py
     """
@@ -344,7 +343,8 @@ async def leaderless(admin: AIOKafkaAdminClient, topics: Iterable[str]) -> set[T
 def leader_connection(client: AIOKafkaConsumer | AIOKafkaProducer, partition: TopicPartition) -> object | None:
     """Return an object that identifies the connection to a partition's leader; None while there is none.
 
-    It changes if the partition has another leader or the leader was connected to again. The log may be another then.
+    It changes if the partition gets another leader, or the leader was reconnected. The partition may then have
+    another log.
 
     https://github.com/aio-libs/aiokafka/blob/v0.14.0/aiokafka/consumer/fetcher.py
     """
@@ -354,7 +354,8 @@ def leader_connection(client: AIOKafkaConsumer | AIOKafkaProducer, partition: To
 
 
 async def probe(server: str, timeout_ms: int, options: Options) -> None:
-    """Connect to one broker, `host:port`, and raise why that fails: a client only reports that none could be used.
+    """Connect to one broker, `host:port`, and raise the reason if that fails: a client only reports that none was
+    usable.
 
     https://github.com/aio-libs/aiokafka/blob/v0.14.0/aiokafka/client.py
     """
@@ -362,7 +363,7 @@ async def probe(server: str, timeout_ms: int, options: Options) -> None:
     connection = AIOKafkaConnection(host, int(port), request_timeout_ms=timeout_ms, **options)
     try:
         await connection.connect()
-    finally:  # TLS is closed by an event loop that goes on: this may be the last that the process does
+    finally:  # TLS is closed by a running event loop, and this may be the process's last action
         await asyncio.wait([connection.close()], timeout=CLOSING_SECONDS)
 
 
@@ -380,14 +381,14 @@ def _background(client: AIOKafkaProducer | AIOKafkaConsumer | AIOKafkaAdminClien
 
 
 def _failure(task: asyncio.Future[None]) -> BaseException | None:
-    """Return why a task did not end well; asyncio does not log a failure that was read."""
+    """Return why a task failed; asyncio does not log a failure that was read."""
     if not task.done():
         return None
     return asyncio.CancelledError() if task.cancelled() else task.exception()
 
 
 async def _close(client: AIOKafkaClient) -> None:
-    """End its connections within CLOSING_SECONDS: those that a broker does not end by then are cut."""
+    """Close its connections within CLOSING_SECONDS; those that a broker does not end by then are aborted."""
     task, client._sync_task = client._sync_task, None
     if task is not None:
         task.cancel()

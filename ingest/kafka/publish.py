@@ -1,4 +1,6 @@
-"""Publish to Kafka: an idempotent producer, replaced when it breaks, that keeps everything unacknowledged."""
+"""Publishes to Kafka: an idempotent producer that is replaced when it breaks, and keeps all unacknowledged
+messages.
+"""
 
 import asyncio
 import uuid
@@ -29,7 +31,7 @@ from ingest.model.topics import MAX_MESSAGE_BYTES, Topics, key_of
 from ingest.normalize.dead_letters import Letter
 
 SENT: Final = "sent"
-"""The header that distinguishes a message sent again from a later one with the same content."""
+"""The header that distinguishes a repeated message from a later one with the same content."""
 
 
 class PublisherNumber(NamedTuple):
@@ -43,7 +45,7 @@ class PublisherNumber(NamedTuple):
 
     @classmethod
     def parse(cls, header: bytes) -> "PublisherNumber":
-        """Raises ValueError if `header` did not write it."""
+        """Parse a header. Raises ValueError if `header` did not write it."""
         number, publisher = header.decode().split(" ", 1)
         return cls(publisher, int64_of(number))
 
@@ -55,9 +57,9 @@ RECORDS: Final = prometheus_client.Counter("leadsman_records", "Records sent to 
 DEAD_LETTERS: Final = Figure("dead_letters", "counter", "Input that could not be used", ("error_type",))
 
 MAX_UNACKNOWLEDGED: Final = 10_000
-"""Messages that wait for Kafka; beyond this the sender waits."""
+"""Maximum number of messages that wait for Kafka; beyond it, the sender waits."""
 MAX_NUMBERED: Final = 50_000
-"""Keys of topics whose last number a publisher remembers, about 10 MB."""
+"""Number of keys of topics whose last number a publisher remembers, in about 10 MB."""
 FIRST_BACKOFF_SECONDS: Final = 0.2
 LONGEST_BACKOFF_SECONDS: Final = 10.0
 STOP_SECONDS: Final = 5.0
@@ -88,7 +90,9 @@ class _Message:
 
 
 class _Numbers:
-    """Numbers the messages of each topic and key. They rise, and never repeat, even for a key that was forgotten."""
+    """Numbers the messages of each topic and key. Numbers rise and never repeat, even for a key that was
+    forgotten.
+    """
 
     def __init__(self) -> None:
         self._last: OrderedDict[tuple[str, bytes], int] = OrderedDict()
@@ -104,13 +108,12 @@ class _Numbers:
 
 
 class Publisher:
-    """Sends in order, each key's messages to one partition. A block; leaving it does not flush.
+    """Sends in order, each key's messages to one partition. Use it as a block; leaving the block does not flush.
 
-    An error that it cannot handle, for example an unusable CA file, ends the block and is raised by it.
-
-    A producer that Kafka refuses for good (an out-of-order sequence, a time-out) is replaced. Unacknowledged
-    messages are sent again in order: a message may arrive twice, but is never lost. Its header SENT identifies it.
-    Until everything sent before is acknowledged, each replacement waits longer, and the process is not ready.
+    An error that it cannot handle, for example an unusable CA file, ends the block, which raises it. A producer that
+    Kafka refuses for good (an out-of-order sequence, a timeout) is replaced. Unacknowledged messages are sent again
+    in order: a message may arrive twice, but is never lost. Its header SENT identifies it. Until everything sent
+    before is acknowledged, each replacement waits longer, and the process is not ready.
     """
 
     def __init__(
@@ -121,10 +124,10 @@ class Publisher:
         name: str | None = None,
         allowed: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        """`options` are aiokafka's; `limit` is how many messages wait for Kafka before `send` does.
+        """`options` are aiokafka's. `limit` is the number of messages that may wait for Kafka before `send` waits.
 
-        Publishers of one `name` send each key the same messages in the same order: those that a log has are not
-        folded again. Without one nobody has its name. `allowed` is awaited before each request to Kafka.
+        Publishers with the same `name` send each key the same messages in the same order: those that a log already
+        has are not folded again. Without a name, it is unique. `allowed` is awaited before each request to Kafka.
         """
         self._limit = limit
         self._options = {
@@ -197,14 +200,13 @@ class Publisher:
         *,
         follows: bool = False,
     ) -> asyncio.Future[None]:
-        """Hand a message over; the future is done when Kafka has acknowledged it. The key chooses the partition
-        where none is given, and such a message gets a number. No value deletes what the key has in a compacted topic.
+        """Queue a message; the future is done when Kafka has acknowledged it.
 
-        A message that `follows` is sent when Kafka has acknowledged all messages before it that do not. All or none
-        of a key's messages follow.
-
-        The future raises MessageSizeTooLargeError for a message that no Kafka of ours takes; nothing else fails it.
-        Raises PublisherEnded and PartitionsChanged.
+        Without a given partition the key chooses it, and such a message gets a number. A value of None deletes the
+        key's message in a compacted topic. A message that `follows` is sent when Kafka has acknowledged all earlier
+        messages that do not follow. All or none of a key's messages follow. The future raises
+        MessageSizeTooLargeError for a message that our topics never accept; nothing else fails it. Raises
+        PublisherEnded and PartitionsChanged.
         """
         await self._room.acquire()
         number = 0
@@ -223,7 +225,7 @@ class Publisher:
                     self._following[number] = message
                     return message.acknowledged
                 await self._push(number, message)
-        except asyncio.CancelledError:  # it was not handed over, and its caller is gone
+        except asyncio.CancelledError:  # it was not queued, and its caller is gone
             if number:
                 message.acknowledged.cancel()
                 self._done(number, None)
@@ -233,7 +235,7 @@ class Publisher:
         return message.acknowledged
 
     def leader_connection(self, topic: str, partition: int) -> object | None:
-        """Return an object that identifies the connection over which a partition is sent to, None without one."""
+        """Return an object that identifies the connection to a partition's leader, None without one."""
         return self._producer and aiokafka_fixes.leader_connection(self._producer, TopicPartition(topic, partition))
 
     def _figures(self) -> dict[Figure, Callable[[], Values]]:
@@ -248,12 +250,12 @@ class Publisher:
         if self._ended is not None:
             yield _ENDED.format(self._ended)
         if self._refusal:
-            yield f"Kafka takes no messages: {self._refusal}"
+            yield f"Kafka accepts no messages: {self._refusal}"
         if self._room.locked():
             yield f"limit: kafka.unacknowledged_messages, {self._limit} wait for Kafka, and their sources with them"
 
     async def flush(self) -> None:
-        """Return when all that was sent so far is acknowledged; raises as the futures of `send`."""
+        """Return when all messages sent so far are acknowledged; raises as the futures of `send`."""
         await asyncio.gather(*[message.acknowledged for message in list(self._unacknowledged.values())])
 
     async def _push(self, number: int, message: _Message) -> None:
@@ -274,13 +276,13 @@ class Publisher:
             delivery.add_done_callback(lambda done: self._delivered(producer, number, handed_over_at, done))
 
     async def _check_partitions(self, producer: AIOKafkaProducer, topic: str) -> None:
-        """Compare a topic's number of partitions with the one seen first. Raises PartitionsChanged."""
+        """Compare a topic's number of partitions with the first one seen. Raises PartitionsChanged."""
         number = len(await producer.partitions_for(topic))
         before = self._partitions.setdefault(topic, number)
         if number != before:
             raise PartitionsChanged(
                 f"topic {topic} has {counted(number, 'partition')} now, and had {before}: one log would "
-                "be on two of them, out of order. Give another kafka.topic_prefix, where everything starts again"
+                "be on two of them, out of order. Set another kafka.topic_prefix to start with new topics"
             )
 
     def _delivered(
@@ -325,7 +327,7 @@ class Publisher:
         self._backoff.reset()
 
     def _may_follow(self) -> bool:
-        """Tell whether the first message that waits for others may be sent."""
+        """Tell whether the first message that follows others may be sent."""
         return bool(self._following) and next(iter(self._following)) < next(iter(self._ahead), self._sent + 1)
 
     async def _send_following(self) -> None:
@@ -337,7 +339,7 @@ class Publisher:
                     await self._push(*self._following.popitem(last=False))
 
     async def _ending(self, act: Callable[[], Awaitable[None]]) -> None:
-        """Run until an error, after which nothing is sent."""
+        """Run until an error after which nothing can be sent."""
         try:
             await act()
         except BaseException as error:
@@ -388,7 +390,7 @@ class Publisher:
                 await self._push(number, message)
 
     async def _discard_producer(self) -> None:
-        """Fence the old producer, because a late message of it would follow newer ones."""
+        """Fence the old producer, because a late message from it could come after newer ones."""
         producer, self._producer = self._producer, None
         if producer is not None:
             await aiokafka_fixes.discard(producer, STOP_SECONDS)

@@ -1,4 +1,4 @@
-"""Explains why no Kafka broker is usable, and what to do, which aiokafka's own error lacks."""
+"""Explains why no Kafka broker can be used, and what to do, which aiokafka's own error lacks."""
 
 import ssl
 from typing import Final
@@ -37,7 +37,7 @@ _REFUSALS: Final[tuple[tuple[type[Exception], str], ...]] = (
 
 
 async def why_unreachable(bootstrap_servers: str, options: Options) -> str:
-    """Return the error of the first broker that can be asked; empty if it answers well."""
+    """Return the error of the first broker that was tried; empty if it answers."""
     for server in bootstrap_servers.split(","):
         try:
             await probe(server, TIMEOUT_MS, options)
@@ -47,7 +47,7 @@ async def why_unreachable(bootstrap_servers: str, options: Options) -> str:
 
 
 def explain(error: BaseException) -> str:
-    """Describe a failed connection, with the setting to check, and never with a password."""
+    """Describe a failed connection, with the setting to check, and without passwords."""
     if isinstance(error, FilesUnusable):
         return f"kafka.{error}"
     if isinstance(error, ssl.SSLCertVerificationError):

@@ -1,4 +1,4 @@
-"""Publish a capture to Kafka as the live sources would have: at full speed, or at a multiple of real time."""
+"""Publishes a capture to Kafka as the live sources would have: at maximum speed, or at a multiple of real time."""
 
 import asyncio
 from collections import Counter
@@ -24,7 +24,7 @@ from ingest.normalize.redact import Received, kept
 LONGEST_SLEEP_SECONDS: Final = 3600.0
 
 Acknowledgements: TypeAlias = Sequence["asyncio.Future[None]"]
-"""Acknowledgements of messages that were handed over, in order; one is done once Kafka has its message."""
+"""Acknowledgements of queued messages, in order; each is done once Kafka has its message."""
 Publish: TypeAlias = Callable[[Received], Awaitable[Acknowledgements]]
 
 
@@ -44,7 +44,7 @@ class _Message(NamedTuple):
 
 
 class Feed:
-    """Puts observations into the topics, normalised and keyed, with dead letters; live sources and replays use it."""
+    """Puts observations into the topics: normalised and keyed, with dead letters. Live sources and replays use it."""
 
     def __init__(self, publisher: Publisher, topics: Topics, *, strict: bool = False) -> None:
         """If `strict`, texts that no component is known to write stay out of the topics."""
@@ -54,7 +54,7 @@ class Feed:
         self._topics = topics
 
     async def send(self, item: Observed | Unreadable) -> Acknowledgements:
-        """Send what an item holds; the futures are done when Kafka has all of it."""
+        """Send the content of an item; the futures are done when Kafka has all of it."""
         self.published.read += not (isinstance(item, Observed) and item.is_implied)
         if isinstance(item, Unreadable):
             error = BadRecord(item.error_type, item.reason)
@@ -90,9 +90,9 @@ class Feed:
         ]
 
     async def _send(self, messages: Sequence[_Message], position: Position) -> Acknowledgements:
-        """Send messages; those of a cluster's log follow when Kafka has all of nodes' logs that was sent before.
+        """Send messages. Messages for a cluster's log wait until Kafka has all earlier messages for nodes' logs.
 
-        So what the cluster's log knows, for example that a pod was bound, is never missing on a node's log, also if
+        So facts in the cluster's log, for example that a pod was bound, are never missing on a node's log, even if
         this process dies in between. And a list that a worker passes on to nodes' logs overtakes no object.
         """
         sent = []
@@ -118,7 +118,7 @@ class Feed:
 def _messages(
     normalize: Callable[[], tuple[list[Record], BadRecord | None]],
 ) -> tuple[list[_Message], BadRecord | None]:
-    """Return the records with their messages' values, none if one is too long for Kafka; and the faults."""
+    """Return the records with their messages' values, or none if one is too long for Kafka; and the faults."""
     try:
         records, complaint = normalize()
     except BadRecord as error:
@@ -141,9 +141,9 @@ async def replay_into_kafka(
     strict: bool = False,
     clock: Clock = SYSTEM,
 ) -> Published:
-    """Publish all observations in their order; returns when Kafka has acknowledged everything.
+    """Publish all observations in their order; return when Kafka has acknowledged everything.
 
-    `speed` is how many seconds of event time pass in one second; None does not wait. `since` is inclusive, `until`
+    `speed` is the number of seconds of event time for each second; None does not wait. `since` is inclusive, `until`
     exclusive. Repeating a run publishes everything again: the publisher's name shows that it is the same.
     """
     feed = Feed(publisher, topics, strict=strict)

@@ -22,11 +22,16 @@ class KafkaSettings(Section):
     topic_prefix: Annotated[str, pydantic.Field(pattern=r"^[A-Za-z0-9._-]{1,100}$")] = "leadsman"
     """Prefix of topics and consumer groups: two installations that share Kafka need different ones."""
     partitions: PositiveInt = PARTITIONS
-    """Partitions of every topic, and the largest useful number of workers. It cannot change once the topics exist."""
+    """Number of partitions of every topic, and the largest useful number of workers.
+
+    It cannot change once the topics exist.
+    """
     retention_hours: PositiveInt = RETENTION_HOURS
     replication_factor: PositiveInt = 1
     min_insync_replicas: PositiveInt | None = None
-    """Replicas that must have a message before it is acknowledged; by default one less than replication_factor."""
+    """Number of replicas that must have a message before it is acknowledged; by default one less than
+    replication_factor.
+    """
     security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
     sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = "PLAIN"
     username: str | None = None
@@ -41,7 +46,7 @@ class KafkaSettings(Section):
     """Key of our certificate, if `certificate_file` does not contain it."""
 
     unacknowledged_messages: PositiveInt = 10_000
-    """Number of messages that wait in memory for Kafka; beyond it their sources wait too."""
+    """Number of messages that wait in memory for Kafka; beyond it, their sources wait, too."""
 
     @property
     def is_given(self) -> bool:
@@ -57,7 +62,9 @@ class KafkaSettings(Section):
         )
 
     def every_topic(self, flat: Iterable[str] = ()) -> Sequence[Topic]:
-        """The catalogue, the changelogs of the workers, and the topics of tables that are published flat."""
+        """Return all topics: the catalogue, the workers' changelogs, and the topics of tables that are published
+        flat.
+        """
         known = self.topics()
         return (*known, *changelogs(self.work_group(), known), *map(known.flat, flat))
 
@@ -65,7 +72,7 @@ class KafkaSettings(Section):
         return f"{self.topic_prefix}-work"
 
     def client_options(self) -> dict[str, Any]:
-        """Options of every aiokafka client beside the servers. Raises FilesUnusable."""
+        """Return options of every aiokafka client other than the servers. Raises FilesUnusable."""
         options: dict[str, Any] = {"security_protocol": self.security_protocol}
         if self.security_protocol.endswith("SSL"):
             options["ssl_context"] = RotatingContext.of(self.ca_file, self.certificate_file, self.key_file)
@@ -84,7 +91,7 @@ class KafkaSettings(Section):
 
     @pydantic.model_validator(mode="after")
     def _fit_together(self) -> "KafkaSettings":
-        """Refuse a setting that would be ignored. A user who sets a password expects it to be used."""
+        """Refuse a setting that would be ignored, because a user who sets a password expects it to be used."""
         protocol, given = self.security_protocol, self.model_fields_set
         if self.password and self.password_file:
             raise ValueError("password and password_file exclude each other")

@@ -1,7 +1,7 @@
-"""Keeps a watcher's versions in Kafka: in the metadata of a group's commit, beside what they cover.
+"""Keeps a watcher's versions in Kafka: in the metadata of a group's commit, together with the data that they cover.
 
-A commit goes with its topic, and with its Kafka. The versions of another Kafka, or of topics that were recreated, are
-never taken for those of this one: the streams are listed again.
+A commit is deleted with its topic and its Kafka. Versions of another Kafka, or of topics that were recreated, are
+never mistaken for the current ones: the streams are then listed again.
 """
 
 import asyncio
@@ -21,11 +21,13 @@ from ingest.kafka.reaching import explain
 from ingest.model.observation import UNDECODABLE
 
 LOAD_SECONDS: Final = 15.0
-"""Longest time until a watcher begins with lists."""
+"""Maximum wait before a watcher starts with lists."""
 MOST_CHARACTERS: Final = 64
-"""Longest version that is kept; a stream with a longer one is listed again. Kafka takes 4 KiB in all."""
+"""Maximum length of a version that is kept; a stream with a longer one is listed again. Kafka accepts 4 KiB in
+all.
+"""
 SAVE_SECONDS: Final = 5.0
-"""Longest time for one commit. It is tried again with the next versions."""
+"""Maximum time for one commit. It is tried again with the next versions."""
 _ALONE: Final = {"enable_auto_commit": False, "auto_offset_reset": "latest"}
 log = structlog.get_logger(__name__)
 
@@ -42,10 +44,10 @@ _decoder: Final = msgspec.json.Decoder(_Committed)
 async def versions_in(
     bootstrap_servers: str, options: Options, group: str, topic: str, cluster_uid: str
 ) -> AsyncIterator[StoredVersions]:
-    """Read the versions that the group committed to the topic, and keep newer ones there within the block.
+    """Read the versions that the group committed to the topic, and store newer ones there during the block.
 
-    It takes none of another cluster. It finds none while Kafka does not answer, or if the user may not use the
-    group; `save` raises OSError then.
+    Versions of another cluster are ignored. It finds none while Kafka does not answer, or if the user may not use the
+    group; `save` then raises OSError.
     """
     partition = TopicPartition(topic, 0)
     servers = {"bootstrap_servers": bootstrap_servers, **options}
@@ -54,7 +56,9 @@ async def versions_in(
         opened: list[AIOKafkaConsumer] = []
 
         async def consumer() -> AIOKafkaConsumer:
-            """A group without members: nothing is fetched, and Kafka takes commits from anyone."""
+            """Build a consumer in a group without members: it fetches nothing, and Kafka accepts commits from any
+            client.
+            """
             if not opened:
                 alone = AIOKafkaConsumer(group_id=group, **servers, **_ALONE)
                 opened.append(await stack.enter_async_context(started(alone)))
@@ -79,7 +83,7 @@ async def versions_in(
         try:
             async with asyncio.timeout(LOAD_SECONDS), started(AIOKafkaAdminClient(**servers)) as admin:
                 before = (await committed(admin, group, {partition}))[partition]
-            if 0 <= before.offset <= await end():  # else the topic was cut back or recreated since
+            if 0 <= before.offset <= await end():  # otherwise the topic was truncated or recreated since
                 versions = _versions(before.metadata, cluster_uid)
         except (KafkaError, TimeoutError) as error:
             log.warning("versions cannot be read: everything is listed", group=group, reason=explain(error))
@@ -87,7 +91,7 @@ async def versions_in(
 
 
 def _versions(metadata: str, cluster_uid: str) -> Mapping[str, str]:
-    """Return none if somebody else committed for the group."""
+    """Return no versions if another program committed for the group."""
     try:
         kept = _decoder.decode(metadata)
     except UNDECODABLE as error:

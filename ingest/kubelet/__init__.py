@@ -1,1 +1,1 @@
-"""Poll kubelets for statistics, settings and metrics."""
+"""Polls kubelets for statistics, settings and metrics."""

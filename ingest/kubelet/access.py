@@ -1,4 +1,4 @@
-"""Reaches a kubelet at its own port, or through the API server's node proxy (rules: kubelet-access)."""
+"""Connects to a kubelet at its own port, or through the API server's node proxy (rules: kubelet-access)."""
 
 import re
 import ssl
@@ -18,22 +18,25 @@ from ingest.apiserver.requests import api_error, get, read_body, unanswered
 from ingest.model.observation import if_decodable
 
 TIMEOUT: Final = aiohttp.ClientTimeout(total=9, sock_connect=5)
-"""Below the interval, so that a slow kubelet loses only its own samples."""
+"""Shorter than the interval, so that a slow kubelet loses only its own samples."""
 KEPT_SECONDS: Final = 75.0
 """Seconds that an idle connection is kept. A kubelet closes it after 90, and a new TLS handshake is costly."""
 OTHERWISE: Final = "ask through the API server (watch.kubelet.access: proxy), which needs get on nodes/proxy"
 _FOR_ANOTHER_NAME: Final = {62, 64}
-"""OpenSSL's verdicts for a trusted certificate of another name, and of another address."""
+"""OpenSSL's errors for a trusted certificate with another name or another address."""
 _NAME: Final = r"[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63}){0,126}\.?"
 _HOST: Final = re.compile(rf"{_NAME}|[0-9A-Fa-f:.]{{0,45}}:[0-9A-Fa-f:.]{{0,45}}(%[A-Za-z0-9_.-]{{1,15}})?")
-"""A possible name or address. A node can write any text, and looking up a match raises nothing unexpected."""
+"""Matches a possible name or address.
+
+A Node can contain any text, and a lookup of matching text raises nothing unexpected.
+"""
 _IN_A_CERTIFICATE: Final = re.compile(r"[a-z0-9-]{1,63}(\.[a-z0-9-]{1,63})*")
-"""A node's name that is a DNS name."""
+"""Matches a node's name that is a DNS name."""
 BODY_LIMIT_BYTES: Final = 16 * 1024 * 1024 - 4096
 
 
 class KubeletUnreachable(ConnectionError):
-    """A kubelet's port does not answer, or is not trusted; the message is one safe line with the remedy."""
+    """A kubelet's port does not answer, or is not trusted; the message is one safe line with advice."""
 
 
 class Address(NamedTuple):
@@ -67,7 +70,7 @@ _NODE: Final = msgspec.json.Decoder(_Node)
 
 
 def kubelet_address(node: bytes | msgspec.Raw) -> Address | None:
-    """Return the address on which a Node's kubelet listens: internal IP, else host name; None without either."""
+    """Return the address at which a Node's kubelet listens: internal IP, else host name; None without either."""
     found = if_decodable(_NODE.decode, node) or _Node()
     by_type = {address.type: address.address for address in reversed(found.status.addresses or [])}
     host = by_type.get("InternalIP") or by_type.get("Hostname")
@@ -96,7 +99,7 @@ class Https:
         self._session: aiohttp.ClientSession | None = None
 
     async def get(self, url: str, name: str | None = None) -> bytes:
-        """The answer at an https URL, whose certificate may be for another name; raises as `fetch_by_proxy`."""
+        """Return the answer at an https URL, whose certificate may have another name; raises as `fetch_by_proxy`."""
         token = await self._configuration.get_api_key_with_prefix("BearerToken")
         headers = {"Authorization": token} if token else {}
         if self._session is None:
@@ -115,7 +118,7 @@ class Https:
 
 
 class DirectAccess:
-    """Asks each kubelet at its own address, whose certificate is for its address or its node's name."""
+    """Requests each kubelet at its own address; its certificate is for this address or for its node's name."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Polls the kubelets of a cluster: one poll for each existing node, at its current address."""
+"""Polls the kubelets of a cluster: one poll loop for each existing node, at its current address."""
 
 from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
@@ -37,7 +37,9 @@ def stream_of(node: str) -> str:
 async def kubelet_client(
     settings: KubeletSettings, access: Configuration, known: Callable[[str], Address | None], stack: AsyncExitStack
 ) -> Fetch:
-    """Build the access to kubelets, open as long as the stack; `known` has addresses. Raises OSError for a bad CA."""
+    """Build the access to kubelets, open until the stack closes; `known` has addresses. Raises OSError for a bad
+    CA.
+    """
     if settings.access == "proxy":
         access.connection_pool_maxsize = max(access.connection_pool_maxsize, settings.in_flight)
         return partial(fetch_by_proxy, await stack.enter_async_context(ApiClient(access)))
@@ -54,7 +56,7 @@ async def kubelet_client(
 
 
 class Fleet:
-    """Begins and ends the polling of kubelets as nodes come and go."""
+    """Starts and ends the polling of kubelets as nodes come and go."""
 
     def __init__(
         self,
@@ -64,7 +66,7 @@ class Fleet:
         freshness: Freshness,
         spawn: Callable[[Coroutine[Any, Any, None]], Cancel],
     ) -> None:
-        """`spawn` runs a coroutine beside all others and gives what ends it."""
+        """`spawn` runs a coroutine in the background and returns its task."""
         self._settings = settings
         self._emitter = emitter
         self._clock = emitter.clock
@@ -75,11 +77,11 @@ class Fleet:
         self._polls: dict[str, Cancel] = {}
 
     async def connect(self, access: Configuration, stack: AsyncExitStack) -> None:
-        """Open what is needed to ask kubelets, for as long as the stack lasts; OSError for an unreadable CA."""
+        """Open connections to kubelets until the stack closes. Raises OSError for an unreadable CA."""
         if self._settings.access == "off":
             return
         if self._settings.access == "proxy":
-            log.warning("kubelets are asked through the API server", risk=PROXY_RISK)
+            log.warning("kubelets are polled through the API server", risk=PROXY_RISK)
         self._kubelets = Kubelets(
             await kubelet_client(self._settings, access, self._addresses.get, stack),
             self._emitter,

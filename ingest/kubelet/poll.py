@@ -25,31 +25,30 @@ from ingest.resources.table import POLLED
 BACKOFF_SECONDS: Final = 10.0
 BACKOFF_LIMIT_SECONDS: Final = 300.0
 FORBIDDEN_SECONDS: Final = 300.0
-"""Time after which a forbidden request is tried again."""
+"""Time after which a refused request is tried again."""
 SLOW_SECONDS: Final = 2.0
-"""A kubelet that took longer over an answer counts as slow."""
+"""A kubelet that takes longer for an answer counts as slow."""
 SLOW_FOR_SECONDS: Final = 300.0
 TOGETHER_SECONDS: Final = 0.125
-"""Kubelets are asked at multiples of this, because batches cost a sixth less than single wake-ups."""
+"""Kubelets are polled at multiples of this, because batches cost a sixth less than single wake-ups."""
 
 Pace = Literal["quick", "slow", "failing"]
 Fetch = Callable[[str, str], Awaitable[bytes]]
-"""(node, path under the kubelet's root) to the answer; raises ApiError, TooLargeError and transport errors."""
+"""Maps (node, path below the kubelet's root) to the answer; raises ApiError, TooLargeError and transport errors."""
 
 
 class _Unreadable(ValueError):
-    """An answer that is not what was asked for."""
+    """An answer does not have the expected form."""
 
 
 class Kubelets:
-    """Polls one kubelet in each task that runs `poll`; at most `in_flight` requests are out at a time.
+    """Polls one kubelet in each task that runs `poll`, with at most `in_flight` requests at a time.
 
-    A quarter of them is for kubelets that were slow lately, an eighth for those that failed last time. So many that
-    hang, or answer a byte at a time, do not hold up the others, and those that are gone do not hold up the slow. In
-    each of the three shares the first to wait is the first to be asked.
-    `seconds` are those between two answers at most, by resource; the statistics are asked for in every round.
-    `on_answer` is called with the node's name for each of them. The tally counts `observation`, `failure` and
-    `restart` under `kubelet`.
+    A quarter of the slots is for kubelets that were slow recently, an eighth for those that failed last time. So
+    kubelets that hang, or answer a byte at a time, do not delay others, and unreachable ones do not delay slow ones.
+    Each of the three shares is first come, first served. `seconds` has the longest interval between two answers, by
+    resource; statistics are requested in every round. `on_answer` is called with the node's name for each of them.
+    The tally counts `observation`, `failure` and `restart` under `kubelet`.
     """
 
     def __init__(
@@ -76,14 +75,14 @@ class Kubelets:
         self._on_answer = on_answer
 
     async def poll(self, node: str) -> None:
-        """Poll one kubelet until cancelled, always at the node's own offset within the interval."""
+        """Poll one kubelet until cancelled, always at the node's own offset in the interval."""
         kubelet = _Kubelet(node, self._clock)
         begun = self._clock.monotonic()
         due_at = ceil(begun / TOGETHER_SECONDS) * TOGETHER_SECONDS + offset_seconds(node, self._round_seconds)
         await self._clock.sleep(due_at - begun)
         while True:
             try:
-                for resource in POLLED:  # a forbidden resource does not delay others
+                for resource in POLLED:  # a refused resource does not delay others
                     await self._ask_where_due(kubelet, resource)
             except (ApiError, TooLargeError, _Unreadable, *TRANSPORT_ERRORS) as problem:
                 forget_frames(problem)
@@ -105,7 +104,7 @@ class Kubelets:
             kubelet.asked(resource.name, FORBIDDEN_SECONDS)
             text = (
                 f"{problem}: {resource.without}. Allow get on {resource.permission} in the ClusterRole, or on "
-                "nodes/proxy where kubelets are asked through the API server"
+                "nodes/proxy where kubelets are polled through the API server"
             )
             await self._report(kubelet, kubelet.forbidden[resource.name], text)
 
@@ -118,7 +117,7 @@ class Kubelets:
         decoded = _decoded(resource, data)
         if resource is STATS_SUMMARY and kubelet.is_new:
             kubelet.is_new = False  # even if this fails, because statistics wait for settings only once
-            await self._ask_where_due(kubelet, CONFIGZ)  # else the first sample would be judged by default thresholds
+            await self._ask_where_due(kubelet, CONFIGZ)  # or the first sample would be judged by default thresholds
         await self._emitter.answer("kubelet", resource.name, data, decoded, kubelet.node)
         self._tally["kubelet", "observation"] += 1
         if resource is STATS_SUMMARY:
@@ -168,7 +167,7 @@ class _Kubelet:
 
     @property
     def is_slow(self) -> bool:
-        """True if it recently kept a request waiting, whether it answered or not."""
+        """Tell whether it recently let a request wait, whether it then answered or not."""
         return self._clock.monotonic() < self._slow_until
 
     def took(self, seconds: float) -> None:
@@ -184,7 +183,7 @@ class _Kubelet:
         self._due_at[resource] = self._clock.monotonic() + again_seconds
 
     def has_pods(self, uids: Iterable[str]) -> None:
-        """Record the current pods, in any order; if they changed, resources that depend on pods are due."""
+        """Record the current pods, in any order. If they changed, resources that depend on pods are due."""
         before, self._pods = self._pods, hash(frozenset(uids))
         if before != self._pods:
             for resource in POLLED:
@@ -197,7 +196,7 @@ class _Kubelet:
                 self._due_at.pop(resource.name, None)
 
     def has_restarted(self, started_at: bytes) -> bool:
-        """Tell whether the kubelet's process is a new one, if known; its settings are due then."""
+        """Tell whether the kubelet has restarted, if known; its settings are then due."""
         before, self._started_at = self._started_at, started_at or self._started_at
         if not before or before == self._started_at:
             return False
@@ -206,7 +205,9 @@ class _Kubelet:
 
 
 def offset_seconds(node: str, interval_seconds: float) -> float:
-    """Return a node's offset in the interval: a multiple of TOGETHER_SECONDS, evenly spread and always the same."""
+    """Return a node's offset in the interval: a multiple of TOGETHER_SECONDS, evenly distributed, and always the
+    same.
+    """
     return zlib.crc32(node.encode()) / 2**32 * interval_seconds // TOGETHER_SECONDS * TOGETHER_SECONDS
 
 

@@ -16,7 +16,7 @@ Address: TypeAlias = Annotated[str, pydantic.Field(pattern=r"^.+:\d{1,5}$")]
 
 
 class KubeletSettings(Section):
-    """Settings of the access to kubelets, and of its frequency."""
+    """Settings for access to kubelets, and for the intervals between requests."""
 
     access: Literal["direct", "proxy", "off"] = "direct"
     """Access at the kubelet's own port, through the API server's node proxy, or not at all. A user of the proxy can
@@ -36,7 +36,7 @@ class KubeletSettings(Section):
     in_flight: PositiveInt = 64
 
     def seconds(self) -> dict[str, float]:
-        """Seconds between two answers, by resource."""
+        """Return the seconds between two answers, by resource."""
         named = {
             STATS_SUMMARY.name: self.summary_seconds,
             METRICS.name: self.metrics_seconds,

@@ -1,1 +1,1 @@
-"""All live sources of one cluster, into a capture or into Kafka."""
+"""Runs all live sources of one cluster, into a capture or into Kafka."""

@@ -1,4 +1,6 @@
-"""Forwards a cluster's live sources to Kafka, and acknowledges what Kafka has (delivery.md#publishing)."""
+"""Forwards a cluster's live sources to Kafka, and acknowledges observations that Kafka has
+(delivery.md#publishing).
+"""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -14,14 +16,14 @@ from ingest.kafka.replay import Publish
 from ingest.live.run import Delivery, Live
 
 DRAIN_SECONDS: Final = 10.0
-"""Time for Kafka to acknowledge the last messages; the rest is sent again after a restart."""
+"""Time for Kafka to acknowledge the last messages; other messages are sent again after a restart."""
 LOOK_SECONDS: Final = 1.0
 REPORT_SECONDS: Final = 60.0
 log = structlog.get_logger(__name__)
 
 
 class Watching:
-    """Forwards one cluster while this watcher leads."""
+    """Forwards one cluster while this watcher is the leader."""
 
     def __init__(self, live: Live, publish: Publish, clock: Clock = SYSTEM) -> None:
         self.observations = 0
@@ -34,9 +36,9 @@ class Watching:
         self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Forward until `stop`, then let Kafka acknowledge the rest, and store the versions.
+        """Forward until `stop`, then wait until Kafka has acknowledged the rest, and store the versions.
 
-        Raises what a source, or `publish`, was not made to handle.
+        Raises unexpected errors of sources and of `publish`.
         """
         async with self._live.deliveries() as deliveries, Tasks() as spawn:
             spawn(self._forward_all(deliveries, stop))
@@ -48,7 +50,7 @@ class Watching:
     async def _forward_all(self, deliveries: AsyncIterator[Delivery], stop: asyncio.Event) -> None:
         async for delivery in deliveries:
             if stop.is_set():
-                return  # later observations are seen again after a restart
+                return  # observations after this are seen again after a restart
             await self._forward(delivery)
 
     async def _failing(self) -> None:
@@ -109,7 +111,7 @@ class Watching:
                 )
 
     def _log_degraded(self) -> None:
-        """Log each stream's reason when it changes, and when it ends."""
+        """Log each stream's reason when it changes and when it is resolved."""
         now = {stream: scrub(text) for stream, text in self._live.degraded().items()}
         for stream, text in now.items():
             if self._degraded.get(stream) != text:

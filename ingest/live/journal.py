@@ -20,7 +20,7 @@ _SEGMENT: Final = re.compile(rf"[0-9]{{{_DIGITS}}}{re.escape(_SUFFIX)}")
 
 
 class Journal:
-    """The segments of one cluster's journal in a folder, by ascending names; one process owns it.
+    """The segments of one cluster's journal in a folder, with ascending names; one process owns it.
 
     The operating system has each line before `write` returns, so a killed process loses at most its last line.
     `covered` is the last result of `checkpoint` in the database; empty without one.
@@ -44,7 +44,7 @@ class Journal:
         self._reached = self._path.name
 
     def write(self, observation: Observation, decoded: object = None) -> Observed | Unreadable:
-        """Append an observation, and return it as a replay would read it. Raises OSError."""
+        """Append an observation, and return it in the form in which a replay would read it. Raises OSError."""
         line = encode_line(observation)
         self._file = self._file or open_private(self._path, "ab")
         self._file.write(line)
@@ -55,8 +55,8 @@ class Journal:
         return decode_line(line[:-1], Position(str(self._path), str(self._lines)), summaries=True, known=known)
 
     def checkpoint(self) -> str:
-        """Return the first segment that is needed after a checkpoint of everything written before the last call. A
-        large current segment is closed, and a new one is begun.
+        """Return the first segment that is still needed after a checkpoint of everything written before the last
+        call. A large current segment is closed, and a new one is started.
         """
         covered, self._reached = self._reached, self._path.name
         if self._bytes >= SEGMENT_BYTES:
@@ -92,7 +92,7 @@ class Journal:
 
 
 def _locked(folder: Path) -> int:
-    """Return a descriptor that locks the folder until it is closed, or its process ends."""
+    """Return a descriptor that locks the folder until it is closed or its process ends."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -106,7 +106,9 @@ def _locked(folder: Path) -> int:
 
 
 def _drop_torn_line(path: Path) -> None:
-    """Cut off an incomplete last line, which was never acknowledged and is seen again. Delete an empty segment."""
+    """Remove an incomplete last line, which was never acknowledged and will be seen again. Delete an empty
+    segment.
+    """
     with path.open("r+b") as file:
         file.seek(max(0, path.stat().st_size - LINE_LIMIT_BYTES))
         start, tail = file.tell(), file.read()

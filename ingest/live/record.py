@@ -20,13 +20,13 @@ REPORT_SECONDS: Final = 10.0
 class Captured(NamedTuple):
     observations: int = 0
     errors: int = 0
-    """Number of observations of type ERROR among them: a source could not be read, or was silent."""
+    """Number of ERROR observations among them: a source could not be read, or was silent."""
 
 
 class Capturing:
     """Captures a cluster. Each line reaches the operating system before the next observation is taken.
 
-    `report` gets a line of progress every 10 s.
+    `report` gets a progress line every 10 s.
     """
 
     def __init__(self, live: Live, writer: Writer, report: Callable[[str], None], clock: Clock = SYSTEM) -> None:
@@ -40,7 +40,7 @@ class Capturing:
     async def run(self, stop: asyncio.Event, *, seconds: float | None = None) -> Captured:
         """Capture until `stop` is set or the time is over, then close the writer.
 
-        Raises OSError if a line cannot be written, and what a source was not made to handle.
+        Raises OSError if a line cannot be written, and unexpected errors of sources.
         """
         try:
             async with Tasks() as spawn:

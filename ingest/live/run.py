@@ -1,4 +1,4 @@
-"""All live sources of one cluster as one stream of observations."""
+"""Runs all live sources of one cluster as one stream of observations."""
 
 import asyncio
 from collections import Counter
@@ -33,10 +33,10 @@ from ingest.resources.stats_summary import STATS_SUMMARY
 
 HAPPENINGS: Final = Figure("source_happenings", "counter", "Events at the sources, by kind", ("stream", "what"))
 STREAM_AGE: Final = Figure(
-    "stream_age_seconds", "gauge", "Seconds since a stream was last heard; of kubelets, the oldest", ("stream",)
+    "stream_age_seconds", "gauge", "Seconds since a stream last sent data; for kubelets, the longest", ("stream",)
 )
 DEGRADED: Final = Figure("stream_degraded", "gauge", "1 for a stream that cannot be read now", ("stream",))
-KUBELETS: Final = Figure("kubelets", "gauge", "Kubelets that are asked, and those that are silent", ("state",))
+KUBELETS: Final = Figure("kubelets", "gauge", "Kubelets that are polled, and silent ones", ("state",))
 
 
 WATCH_SILENCE_SECONDS: Final = 120.0
@@ -47,7 +47,7 @@ SAVE_SECONDS: Final = 1.0
 
 
 class Delivery(NamedTuple):
-    """An observation that must be acknowledged once it is safe."""
+    """An observation that must be acknowledged once it is safely stored."""
 
     received: Received
     ticket: Ticket | None
@@ -100,13 +100,13 @@ class Live:
         return cls(settings, access, kept, clock)
 
     def degraded(self) -> dict[str, str]:
-        """Return the reason for each unreadable stream; a custom resource that does not exist is left out."""
+        """Return the reason for each unreadable stream; missing custom resources are left out."""
         streams = {name: watch.failure.text for name, watch in self._watches.items()}
         streams |= {f"scheduler/{each.host}": each.failure.text for each in self._schedulers}
         return {name: text for name, text in {**streams, "versions": self._save_failure}.items() if text}
 
     def is_listed(self, resources: Collection[str] = ()) -> bool:
-        """True if each readable stream, or each of `resources`, was read once."""
+        """Tell whether each readable stream, or each of `resources`, was read once."""
         waiting = (
             watch
             for name, watch in self._watches.items()
@@ -115,12 +115,14 @@ class Live:
         return bool(self._watches) and all(watch.complete_at for watch in waiting)
 
     def ages_seconds(self) -> dict[str, float]:
-        """Return the seconds since each stream's last sign of life: each existing resource, and `kubelet/<node>`."""
+        """Return the seconds since each stream's last sign of life, for each existing resource and for
+        `kubelet/<node>`.
+        """
         ages = self._freshness.ages_seconds(self._clock.now())
         return {name: age for name, age in ages.items() if name not in self._absent()}
 
     def acknowledge(self, delivery: Delivery) -> None:
-        """Record that an observation is safe: after a restart its stream may resume behind it."""
+        """Record that an observation is safely stored: after a restart its stream may resume behind it."""
         if delivery.ticket:
             self._acknowledgements.acknowledge(delivery.ticket)
 
@@ -128,8 +130,8 @@ class Live:
     async def deliveries(self) -> AsyncIterator[AsyncIterator[Delivery]]:
         """Yield observations until cancelled. Unacknowledged ones are seen again after a restart.
 
-        The sources slow down while the caller does not read, and end with the block. Then the versions of everything
-        acknowledged are saved. A failing source ends the block, and unexpected errors are raised.
+        The sources slow down while the caller does not read, and end with the block. Then the versions up to the
+        acknowledged observations are saved. A failing source ends the block; unexpected errors are raised.
         """
         async with AsyncExitStack() as stack:
             stack.enter_context(registered(self._figures(), self._why_not))
@@ -249,8 +251,8 @@ class Live:
     def _bookmarks(self) -> Iterator[Observation]:
         """Yield a bookmark of each complete watch, so that the next watcher knows until when nothing was missed.
 
-        Each is newer than the last report about its stream. A replay takes them in order of their times, and would
-        else find that the stream was whole before the list that made it so.
+        Each is newer than the last report about its stream. Otherwise a replay, which sorts by time, would take the
+        stream for complete before the list that completed it.
         """
         silent = {silence.stream for silence in self._silent_now()}
         for name, watch in self._watches.items():
@@ -259,7 +261,7 @@ class Live:
                 yield bookmark_observation(at, self._settings.cluster, name)
 
     def _silences(self, at: datetime) -> Iterator[Observation]:
-        """Yield a report of each silence, but not of a custom resource that does not exist: it is polled rarely."""
+        """Yield a report of each silence, except of a missing custom resource, which is polled rarely."""
         absent = self._absent()
         for silence in self._freshness.silent(at):
             if silence.stream not in absent:
@@ -289,7 +291,7 @@ class Live:
             await self._save()
 
     async def _save(self) -> None:
-        """Store the versions. A full disk is retried later, and an older stored version loses nothing."""
+        """Store the versions. If the disk is full, this is retried later; an older stored version loses nothing."""
         versions = self._acknowledgements.versions
         if self._save_versions is None or versions == self._saved:
             return

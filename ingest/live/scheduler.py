@@ -1,4 +1,6 @@
-"""Asks a scheduler's metrics for the nodes in its cache and the pods in its queues (rules: scheduler-cache)."""
+"""Reads a scheduler's metrics for the number of nodes in its cache and of pods in its queues
+(rules: scheduler-cache).
+"""
 
 import re
 from collections.abc import Callable
@@ -23,13 +25,16 @@ from ingest.model.reports import Failure
 from ingest.resources.scheduler_cache import SCHEDULER_CACHE, SIZE, of_queues
 
 FILLING_SECONDS: Final = 60.0
-"""A scheduler that started more recently may not know all nodes yet: its port answers before its first list."""
+"""A scheduler that started more recently may not know all nodes yet, because its port answers before its first
+list.
+"""
 HELD_SECONDS: Final = 80.0
-"""Time for which a differing number waits for the watch of nodes: a bookmark comes about every minute. Together with
-the request not longer than HELD in `streams.analytics.scheduling.caches`.
+"""Time for which a differing number waits for the watch of nodes: a bookmark comes about every minute.
+
+Together with the request, at most HELD in `streams.analytics.scheduling.caches`.
 """
 BEHIND: Final = timedelta(seconds=1)
-"""Longest time by which our watch of nodes, from another API server, can lag behind the scheduler's."""
+"""Maximum lag of our watch of nodes behind the scheduler's, which may use another API server."""
 KnownNodes: TypeAlias = Callable[[], tuple[int, datetime | None]]
 """Returns the number of nodes, and the time until which all their changes were seen."""
 _STARTED_AT: Final = re.compile(
@@ -80,7 +85,7 @@ class Scheduler:
         self._seen = seen
 
     async def poll(self, seconds: float) -> None:
-        """Poll until cancelled, first after one interval, when the nodes to compare with are listed."""
+        """Poll until cancelled, first after one interval, when the nodes for comparison are listed."""
         await self._clock.sleep(seconds)
         await steadily(seconds, self._ask, self._clock)
 
@@ -100,7 +105,7 @@ class Scheduler:
         await self._emitter.answer("list", SCHEDULER_CACHE.name, answer)
 
     async def _comparable(self, line: str, asked_at: datetime) -> None:
-        """Return once the nodes to compare with are known. Raises CacheUnknown if they stay unknown.
+        """Return once the nodes for comparison are known. Raises CacheUnknown if they stay unknown.
 
         A scheduler may learn of a node before Leadsman, or while Leadsman's watch is silent. That is not a fault of
         its cache.
@@ -116,7 +121,7 @@ class Scheduler:
 
 
 def scheduler_client(settings: LiveSettings, access: Configuration, stack: AsyncExitStack) -> Https:
-    """Build the access to schedulers, open as long as the stack; raises SettingsError for an unusable CA."""
+    """Build the access to schedulers, open until the stack closes; raises SettingsError for an unusable CA."""
     section = settings.scheduler
     try:
         https = Https(access, section.ca_file, insecure=section.insecure)

@@ -99,10 +99,12 @@ class LiveSettings(Section):
 
     @property
     def schedulers(self) -> tuple[str, ...]:
-        """URLs of the schedulers to ask; none without a watch of nodes, with which their caches are compared."""
+        """Return the URLs of schedulers to read; none without a watch of nodes, with which their caches are
+        compared.
+        """
         return self.scheduler.urls if NODES in self.watched else ()
 
     @property
     def scope(self) -> str:
-        """Return the name of the watched scope: a part of a cluster is another view than the whole."""
+        """Return the name of the watched scope, because a namespace is another view than the whole cluster."""
         return f"{self.cluster}/{self.namespace}" if self.namespace else self.cluster

@@ -1,1 +1,1 @@
-"""Redaction of messages of Events, conditions and statuses."""
+"""Redacts messages of Events, conditions and statuses."""

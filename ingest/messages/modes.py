@@ -1,9 +1,9 @@
-"""Passes texts in one of two modes: without credentials, or only known ones by reason and shape
+"""Filters texts in one of two modes: without credentials, or only known texts by reason and shape
 (rules: known-messages). Pure.
 
 An Event, condition or status can have any text: from a controller, from a container, or from anyone who can create
-Events. In strict mode a text that no component of Kubernetes is known to write with its reason is withheld; only its
-length is kept.
+Events. In strict mode, a text that no Kubernetes component is known to write with its reason is
+withheld; only its length is kept.
 """
 
 import re
@@ -41,10 +41,10 @@ _EDGES: Final = "\"'`()[]{}<>,.:;!?"
 _RUN: Final = re.compile(r"[^\W_]+")
 _PART: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _DIGITS: Final = 3
-"""Digits of a number that stays: a status or exit code."""
+"""Maximum number of digits of a number that is kept: a status or exit code."""
 _COUNT_DIGITS: Final = 19
 _SYMBOLS: Final = 3
-"""Number of adjacent characters that are neither letters nor digits and stand alone."""
+"""Maximum length of a word without letters and digits."""
 
 
 def withheld(text: str) -> str:
@@ -59,8 +59,7 @@ def words_of(text: str) -> frozenset[str]:
 def known_words(text: str, named: frozenset[str], *, counts: bool = False) -> str:
     """Withhold every unknown word between two spaces. Idempotent, and linear in the text's length.
 
-    Words of what the message has `named`, an image or a pod, are known; numbers have few digits, unless they are
-    `counts`.
+    Words of names in `named`, an image or a pod, are known. Numbers have few digits, unless they are `counts`.
     """
     spoken = [span["named"] for span in _SPAN.finditer(text) if span["named"]]
     known = named.union(*map(words_of, spoken))
@@ -115,7 +114,7 @@ _TYPES: Final[Mapping[str, str]] = {
     "url": rf"https?://(?:{_NAME}|{ADDRESS})(?::[0-9]{{1,5}})?(?:/[-\w.~/]{{0,512}})?",
     "offenders": rf"(?: (?:Container|Pod) {_NAME} was using {_USES}){{0,256}}",
 }
-"""Holes whose contents pass."""
+"""Placeholders whose contents are kept."""
 
 
 def _probe(text: str, _: frozenset[str]) -> str:
@@ -130,18 +129,18 @@ _TEXTS: Final[Mapping[str, tuple[str, Callable[[str, frozenset[str]], str]]]] = 
     "output": ("(.*)", lambda text, _: withheld(text)),
     "query": (rf'((?:\?(?:{WITHHELD}|[^\s"]*))?)', lambda text, _: text[:1] + withheld(text[1:])),
 }
-"""Holes of which a part passes."""
+"""Placeholders of which a part is kept."""
 _HOLE: Final = re.compile(r"{(\w+)}")
 
 
 class _Shape(NamedTuple):
     pattern: re.Pattern[str]
     texts: tuple[Callable[[str, frozenset[str]], str], ...]
-    """Functions that return the passing part of each group, by the literal words outside the groups."""
+    """Functions that return the kept part of each group, by the literal words outside the groups."""
 
 
 def fit(reason: str, text: str) -> str | None:
-    """Return the passing part of a message by the first shape that it fits; None if no shape of this reason fits."""
+    """Return the kept part of a message by the first shape that it fits; None if no shape of this reason fits."""
     for shape in _by_reason().get("OutOf" if reason.startswith("OutOf") else reason, ()):
         found = shape.pattern.fullmatch(text)
         if found is not None:
@@ -160,7 +159,7 @@ def _passed(shape: _Shape, found: re.Match[str]) -> str:
 
 
 def _read(lines: Sequence[str]) -> Iterator[tuple[str, _Shape]]:
-    """Pairs of a reason and a shape; below the lines of its reasons, a shape is indented."""
+    """Parse pairs of a reason and a shape; shapes are indented below the lines of their reasons."""
     reasons: list[str] = []
     begins = True
     for line in lines:
@@ -190,11 +189,11 @@ def _by_reason() -> Mapping[str, Sequence[_Shape]]:
 _REASON: Final = re.compile(rf"[A-Za-z0-9][-\w.:/]{{0,316}}|{WITHHELD}", re.ASCII)
 _CACHED_CHARACTERS: Final = 2048
 _MOST_CHARACTERS: Final = 64 * 1024
-"""Characters of a message that are checked. The API allows 32 Ki, and a longer message is withheld."""
+"""Maximum number of characters of a message. The API allows 32 Ki; a longer message is withheld."""
 
 
 def allowed(reason: str, message: str) -> str:
-    """Return the passing part of a message. Idempotent."""
+    """Return the part of a message that is kept. Idempotent."""
     if not message:
         return message
     return (_remembered_passing if len(message) <= _CACHED_CHARACTERS else _allowed)(reason, message)
@@ -219,7 +218,7 @@ def _allowed(reason: str, message: str) -> str:
 
 
 def _passing(reason: str, message: str, before: str) -> str | None:
-    """Return the passing part of a message behind a prefix; None if that fits no shape."""
+    """Return the kept part of a message after a prefix; None if it fits no shape."""
     text = message[len(before) :]
     core = text.rstrip()
     passing = fit(reason, core) if len(message) <= _MOST_CHARACTERS else None
@@ -233,13 +232,13 @@ Redact: TypeAlias = Literal["credentials", "strict"]
 
 
 class Mode(NamedTuple):
-    """Return the passing parts of a reason, and of a message with its reason. Idempotent."""
+    """Returns the kept part of a reason, and of a message with its reason. Idempotent."""
 
     reason: Callable[[str], str]
     message: Callable[[str, str], str]
 
     def conditions(self, conditions: list[Condition] | None) -> list[Condition] | None:
-        """Redact conditions; return the same list if all their texts pass."""
+        """Redact conditions; return the same list if all their texts are kept."""
         if not conditions:
             return conditions
         passing = [self._condition(each) for each in conditions]

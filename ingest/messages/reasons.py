@@ -1,5 +1,5 @@
-"""Reasons that kubelets give in a pod's status, each in one spelling (rules: admission-failures, how-pods-end), and
-prefixes of messages, in the one list that redaction and rules share. Pure.
+"""Reasons that kubelets set in a pod's status, each in one spelling (rules: admission-failures, how-pods-end), and
+prefixes of messages: one list for both redaction and rules. Pure.
 """
 
 import re
@@ -7,26 +7,27 @@ from typing import Final
 
 COMBINED: Final = "(combined from similar events): "
 REJECTED: Final = ("Pod was rejected: ", "Pod ")
-"""Before an admission's message in the pod's status: since 1.26, and before (rules: admission-failures)."""
+"""Prefixes of an admission's message in the pod's status: since 1.26, and before (rules: admission-failures)."""
 _SHUTDOWN: Final = "Pod was rejected as "
-"""Begins a whole message: "... the node is shutting down."."""
+"""Start of a whole message: "... the node is shutting down."."""
 _BEFORE: Final = re.compile(rf"(?:{re.escape(COMBINED)})?(?:{'|'.join(map(re.escape, REJECTED))})?")
 
 
 STARTING: Final = "Starting"
 STARTS: Final = ("Starting kubelet.", f"{COMBINED}Starting kubelet.")
-"""Messages of the kubelet's Event of that reason; kube-proxy uses the same reason with another message."""
+"""Messages of the kubelet's Event with that reason; kube-proxy uses the same reason with another message."""
 
 
 def is_kubelet_start(reason: str, message: str) -> bool:
-    """Tell whether an Event about a Node is its kubelet's report of its own start."""
+    """Tell whether an Event about a Node reports that its kubelet started."""
     return reason == STARTING and message.strip() in STARTS
 
 
 def prefix_of(message: str) -> str:
     """Return the prefixes before the message itself, or an empty text.
 
-    A message of its own can begin as the older one does ("Pod sandbox changed"): who reads it tries it whole first.
+    A complete message can begin like the older prefix ("Pod sandbox changed"), so readers must first try it as a
+    whole.
     """
     found = _BEFORE.match(message)
     return found[0] if found else ""
@@ -46,9 +47,11 @@ _SPELLED: Final = {
     "OutOfMemory": "OutOfmemory",
     "OutOfPods": "OutOfpods",
 }
-"""Current spelling of a reason, by its other spellings: from kubelets before 1.18, and from tools that repeat it."""
+"""The current spelling of a reason, by its other spellings: from kubelets before 1.18, and from tools that repeat
+it.
+"""
 OUT_OF: Final = re.compile(r"OutOf[A-Za-z0-9][-A-Za-z0-9./]{0,252}")
-"""The reason of a refusal if the node has too little of a resource."""
+"""Reason of a refusal because the node has too little of a resource."""
 REFUSALS: Final = frozenset(
     {
         "AppArmor",
@@ -79,7 +82,7 @@ REFUSALS: Final = frozenset(
         "VolumeAttachmentLimitExceeded",
     }
 )
-"""All other reasons of a refusal."""
+"""All other reasons of refusals."""
 _ENDS: Final = frozenset({"DeadlineExceeded", "Evicted", "Preempting", "Shutdown", "Terminated"})
 
 

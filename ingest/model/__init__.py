@@ -1,1 +1,1 @@
-"""Types that pass between the rooms: observations, records, topics, and the kept Kubernetes objects."""
+"""Types that pass between the packages: observations, records, topics, and the kept Kubernetes objects."""

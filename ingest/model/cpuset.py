@@ -8,7 +8,7 @@ from common.errors import BadValue
 
 _PART: Final = re.compile(r"([0-9]{1,6})(?:-([0-9]{1,6}))?")
 _MOST_CPUS: Final = 65_536
-"""Eight times what the largest Linux kernel is built for; a list of more is hostile or broken."""
+"""Eight times the maximum of Linux; a list with more CPUs is hostile or broken."""
 _SHOWN: Final = 64
 
 

@@ -53,7 +53,7 @@ class FileSystem(msgspec.Struct, frozen=True, gc=False):
     """None if it has no limit of inodes."""
     inodes_free: Count | None = None
     images_known: bool = False
-    """True if the file systems of images and writable layers were known, and this is neither."""
+    """True if the file systems of images and writable layers were known, and this is neither of them."""
 
 
 class NumaPodMemory(msgspec.Struct, frozen=True):
@@ -66,9 +66,9 @@ class CgroupThrottling(msgspec.Struct, frozen=True, gc=False):
     """Counters since the cgroup was made."""
 
     container: str
-    """Its id; empty for the pod's own cgroup."""
+    """The container's id; empty for the pod's own cgroup."""
     periods: Count
-    """In which its quota was enforced, whether it was used up or not."""
+    """Periods in which its quota was enforced, whether it was used up or not."""
     throttled_periods: Count
     throttled_nanoseconds: Count = 0
 
@@ -94,16 +94,16 @@ class KubeletLine(msgspec.Struct, frozen=True, omit_defaults=True):
     """Bytes to free, or the size of the image."""
     message: str = ""
     earliest: datetime | None = None
-    """Bounds of its time, where that is not known."""
+    """Bounds of its time, if the exact time is unknown."""
     latest: datetime | None = None
 
 
 class CgroupValues(msgspec.Struct, frozen=True, gc=False):
-    """Values of the cgroup of a pod or container; None is not known, and -1 no limit."""
+    """Values of the cgroup of a pod or container; None is unknown, and -1 unlimited."""
 
     uid: str
     container: str
-    """Its id; empty for the pod's own cgroup."""
+    """The container's id; empty for the pod's own cgroup."""
     path: str
     cpu_shares: Int64 | None = None
     cpu_weight: Int64 | None = None

@@ -1,6 +1,6 @@
-"""Integers of the same width as in Kubernetes. A wider one is invalid, and its object is a dead letter.
+"""Integers of the same width as in Kubernetes. A wider one is invalid, and its object becomes a dead letter.
 
-A computed number can be wider again; `storable` limits it to the range of states and tables.
+Computed numbers can be wider; `storable` limits them to the range of states and tables.
 """
 
 from typing import Annotated, Any, Final, TypeAlias
@@ -19,7 +19,7 @@ Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=INT64_MAX)]
 
 
 def int64_of(text: str) -> int:
-    """A number as it was written; raises ValueError for any other text, and beyond 64 bits."""
+    """Parse a number; raises ValueError for any other text, and beyond 64 bits."""
     number = int(text)
     if number != within_int64(number):
         raise ValueError(f"{text:.40} has more than 64 bits")
@@ -32,7 +32,7 @@ def within_int64(value: int) -> int:
 
 
 def storable(value: Any) -> Any:
-    """Replace each number beyond 64 bits with the nearest that fits, and half a surrogate pair with a `?`."""
+    """Replace each number beyond 64 bits with the nearest that fits, and a lone surrogate with `?`."""
     found: Any
     match value:
         case bool():

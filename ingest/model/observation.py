@@ -1,4 +1,4 @@
-"""The observation: one thing as it was received, and when (capture-format.md)."""
+"""Defines the observation: an object, answer or file as it was received, and when (capture-format.md)."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -46,7 +46,7 @@ def observation_of(
 
 
 class Position(NamedTuple):
-    """The place where an observation was read, for people."""
+    """The place where an observation was read, for error messages."""
 
     source: str
     """A file's path, or a topic's name."""
@@ -66,13 +66,15 @@ class Observed(NamedTuple):
     decoded: Any = None
     """The decoded object, if it was decoded with the line."""
     fact: int = 0
-    """Not 0 if it is of a dump, whose objects were read at one time, not as they changed: 64 bits that identify it,
-    the same whenever it is read. A fact from a text depends on what else there is, and has FROM_TEXT.
+    """Non-zero if it is from a dump, whose objects were read at one time, not as they changed:
+
+    64 bits that identify it, the same whenever it is read. A fact from a text depends on the rest of the dump, and
+    has FROM_TEXT.
     """
     is_implied: bool = False
-    """True if it follows from another observation, and does not count as read."""
+    """True if it was derived from another observation, and does not count as read."""
     texts: tuple[int, ...] = ()
-    """Identifies the texts of a dump, together with FROM_TEXT, in its first fact."""
+    """Identifies the texts of a dump, together with FROM_TEXT, in the dump's first fact."""
 
 
 FROM_TEXT: Final = 1
@@ -84,7 +86,7 @@ class Unreadable(NamedTuple):
 
     position: Position
     error_type: str
-    """A bounded vocabulary: see `ingest.files.capture`."""
+    """One of a few values: see `ingest.files.envelope`."""
     reason: str
     raw: bytes
     ts: datetime | None = None
@@ -93,11 +95,11 @@ class Unreadable(NamedTuple):
 
 
 UNDECODABLE: Final = (RecursionError, UnicodeDecodeError, msgspec.MsgspecError)
-"""Errors that msgspec raises for bytes of another form."""
+"""Errors that msgspec raises for bytes that do not have the expected form."""
 
 
 def if_decodable(decode: Callable[[Any], T], data: Any) -> T | None:
-    """Decode the data; None if they have another form."""
+    """Decode the data; None if it does not have the expected form."""
     try:
         return decode(data)
     except UNDECODABLE:

@@ -1,4 +1,4 @@
-"""Answers of the kubelet's podresources service, as far as they are used (rules: podresources).
+"""Answers of the kubelet's podresources service, with the fields that are used (rules: podresources).
 
 The names are the service's own; `numa_nodes` are the ids of its `topology.nodes`. It names neither a pod's uid nor a
 CPU's NUMA node.
@@ -26,7 +26,9 @@ class MemoryResources(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ContainerResources(msgspec.Struct, frozen=True, kw_only=True):
-    """`cpu_ids` are only exclusive CPUs since 1.23; before, a container without them has the shared pool's."""
+    """`cpu_ids` are only exclusive CPUs since 1.23. Before, a container without exclusive CPUs has the shared
+    pool's.
+    """
 
     name: str
     cpu_ids: tuple[Int64, ...] = ()

@@ -1,6 +1,6 @@
-"""Records: the small typed form of an observation, and the contract of the topics.
+"""Records: the small typed form of an observation, and the contract of the topics. Each message has one record.
 
-One record a message. `ts` is when it was observed (aware UTC); `kind` has the type without decoding the rest.
+`ts` is when it was observed (aware UTC). `kind` names the type without decoding the rest.
 """
 
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ ObjectChange: TypeAlias = Literal["ADDED", "MODIFIED", "DELETED"]
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", omit_defaults=True, gc=False):
-    """Fields of every record. `node` is empty for a record of the cluster's log."""
+    """Fields of every record. `node` is empty for records of the cluster's log."""
 
     ts: datetime
     cluster: str
@@ -31,11 +31,11 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", omit_d
 
     @property
     def row_key(self) -> tuple[str, datetime, str]:
-        """The columns with which most rows begin."""
+        """Return the columns with which most rows begin."""
         return self.cluster, self.ts, self.node
 
     def folded(self) -> "Record":
-        """Return the form that reducers see."""
+        """Return the form that reducers get."""
         return self
 
 
@@ -43,13 +43,13 @@ class NodeRecord(Record, frozen=True, tag="node"):
     change: ObjectChange
     object: Node
     reconciled: bool = False
-    """True if its deletion was not seen, and a complete list lacks it. Only its identity is known."""
+    """True if its deletion was not seen, but a complete list lacks it. Only its identity is known."""
 
 
 class KnownNodeRecord(Record, frozen=True, tag="known_node"):
     """Facts about a node that a dump implies from `ts` on: names, versions, labels, annotations and resources.
 
-    The object has no conditions, taints or version, because it is not the Node as it was then.
+    The object has no conditions, taints or version, because it is not a complete Node of that time.
     """
 
     object: Node
@@ -92,9 +92,9 @@ class KnownPodRecord(Record, frozen=True, tag="known_pod"):
 
 
 class PodPlacement(Record, frozen=True, tag="pod_placement"):
-    """On the cluster's log for each record of a bound pod: what the scheduler's view of it needs.
+    """The fields of a bound pod that the scheduler's view needs, once for each of its records; on the cluster's log.
 
-    `node` is empty as for all of that log; `target` is the node.
+    `node` is empty, as for all records of that log; `target` is the node.
     """
 
     change: ObjectChange
@@ -112,7 +112,7 @@ class PodPlacement(Record, frozen=True, tag="pod_placement"):
 
 
 class PodActRecord(Record, frozen=True, tag="pod_act"):
-    """On the log of a pod's node: a component announced at `at` that it ends the pod."""
+    """A component announced at `at` that it ends the pod; on the log of the pod's node."""
 
     namespace: str
     pod: str
@@ -131,7 +131,10 @@ class EventRecord(Record, frozen=True, tag="event"):
     change: ObjectChange
     object: Event
     line: machine.KubeletLine | None = None
-    """The line of a kubelet's log in place of an Event; the object is empty if no Event reports it, or one does."""
+    """The line of a kubelet's log instead of an Event.
+
+    The object is empty if the line has no Event's content, or if an Event in the dump reports the same.
+    """
 
 
 class SummaryRecord(Record, frozen=True, tag="summary"):
@@ -146,7 +149,7 @@ class SummaryRecord(Record, frozen=True, tag="summary"):
 
 
 class SampleRecord(Record, frozen=True, tag="summary"):
-    """A summary for reducers: the message of a SummaryRecord decodes to it."""
+    """A summary for reducers, which the message of a SummaryRecord decodes to."""
 
     sample: NodeSample
     pods: PodUsages
@@ -167,7 +170,9 @@ class MetricsRecord(Record, frozen=True, tag="metrics"):
 
 
 class CpuManagerRecord(Record, frozen=True, tag="cpu_manager_state"):
-    """The kubelet's checkpoint as its JSON text; its checksum is checked by the rule (rules: cpu-checkpoint)."""
+    """The kubelet's checkpoint as its JSON text, because its checksum is verified by the rule
+    (rules: cpu-checkpoint).
+    """
 
     checkpoint: str
 
@@ -185,22 +190,22 @@ class CpuTopologyRecord(Record, frozen=True, tag="cpu_topology"):
 
 
 class NumaUsageRecord(Record, frozen=True, tag="numa_usage"):
-    """Use of each NUMA node of a machine, and where the memory of its pods lies."""
+    """Use of each NUMA node of a machine, and the NUMA nodes of its pods' memory."""
 
     nodes: list[machine.NumaNodeUsage]
     pods: list[machine.NumaPodMemory] = []
 
 
 class MachineUsageRecord(Record, frozen=True, tag="machine_usage"):
-    """Use of a machine beside what its kubelet reports."""
+    """Use of a machine that its kubelet does not report."""
 
     memory: machine.MachineMemory | None = None
-    """None where its /proc is not read."""
+    """None if its /proc was not read."""
     file_systems: list[machine.FileSystem] = []
 
 
 class CpuThrottlingRecord(Record, frozen=True, tag="cpu_throttling"):
-    """Times that CPU quotas throttled the pods of a machine. A container that is not in it had no period."""
+    """Throttling of a machine's pods by CPU quotas. A container without a period is left out."""
 
     pods: list[machine.PodThrottling]
 
@@ -217,16 +222,16 @@ class PodResourcesRecord(Record, frozen=True, tag="podresources"):
 
 
 class NodeResourceTopologyRecord(Record, frozen=True, tag="noderesourcetopology"):
-    """A NodeResourceTopology (v1alpha1, v1alpha2, or crane's) as JSON text, less its managed fields."""
+    """A NodeResourceTopology (v1alpha1, v1alpha2, or crane's) as JSON text, without its managed fields."""
 
     change: ObjectChange
     object: str
 
 
 class NodeNumaRecord(Record, frozen=True, tag="node_numa"):
-    """On the cluster's log whenever a node's NUMA numbers changed: what the analysis across nodes needs.
+    """The facts for the analysis across nodes, at each change of a node's NUMA numbers; on the cluster's log.
 
-    `node` is empty as for all of that log; `target` is the node.
+    `node` is empty, as for all records of that log; `target` is the node.
     """
 
     target: str
@@ -260,22 +265,22 @@ class SourceErrorRecord(Record, frozen=True, tag="source_error"):
     silent_seconds: float | None = None
     """Time for which a source has been silent."""
     entries: Count | None = None
-    """Number of entries of a state that had no room, if the problem is `partial`."""
+    """Number of entries that a state had no room for, if the problem is `partial`."""
 
 
 class InventoryRecord(Record, frozen=True, tag="inventory"):
-    """The content of a complete list for this log; everything else that the log knows is gone.
+    """The content of a complete list for this log: everything else in the log no longer exists.
 
-    `keys` are uids: of pods bound to a node on its log, of pending pods on the cluster's. On the cluster's log there
-    are also the names of all nodes, and (`of_logs`) of the nodes that have pods; all others have none.
+    `keys` are uids: of bound pods on their node's log, of pending pods on the cluster's. The cluster's log also has
+    the names of all nodes, and (`of_logs`) of nodes with pods.
     """
 
     resource: str
     keys: tuple[str, ...] = ()
     after: str = ""
-    """The page has only keys greater than this one,"""
+    """The page has only keys greater than this one"""
     until: str = ""
-    """and none greater than this one, unless it is empty."""
+    """and not greater than this one, unless it is empty."""
     of_logs: bool = False
 
     def gone(self, known: Iterable[str]) -> list[str]:
@@ -283,15 +288,13 @@ class InventoryRecord(Record, frozen=True, tag="inventory"):
         return sorted(key for key in gone if key > self.after and (not self.until or key <= self.until))
 
     def nothing_left(self, node: str) -> "InventoryRecord":
-        """Return the inventory for the log of a node that no longer has any of these objects."""
+        """Return the inventory for the log of a node that no longer has any such objects."""
         return InventoryRecord(ts=self.ts, cluster=self.cluster, node=node, resource=self.resource)
 
 
 class HeardRecord(Record, frozen=True, tag="heard"):
-    """A sign of life on the cluster's log, about once a minute for each watch and for each agent: it was whole at
-    `ts`.
-
-    On the log of a node: the cluster's log has reached that time, which is not a time of the node's own log.
+    """A sign of life on the cluster's log, about once a minute for each watch and each agent: it was complete at
+    `ts`. On the log of a node: the cluster's log has reached that time, which is not a time of the node's own log.
     """
 
     resource: str
@@ -304,10 +307,9 @@ class HeardRecord(Record, frozen=True, tag="heard"):
 
 
 class RejectionRecord(Record, frozen=True, tag="rejection"):
-    """On the cluster's log for each witness of a pod that a kubelet rejected for what the scheduler does not see:
-    what the alerts across nodes need. An Event does not have the pod's owner.
-
-    `node` is empty as for all of that log; `target` is the node.
+    """A witness that a kubelet rejected a pod for a reason that the scheduler does not see, for the alerts across
+    nodes; on the cluster's log. An Event lacks the pod's owner. `node` is empty, as for all records of that log;
+    `target` is the node.
     """
 
     target: str
@@ -322,41 +324,41 @@ class RejectionRecord(Record, frozen=True, tag="rejection"):
 
 
 class SchedulerCacheRecord(Record, frozen=True, tag="scheduler_cache"):
-    """On the cluster's log: what a scheduler had in its cache."""
+    """The content of a scheduler's cache; on the cluster's log."""
 
     nodes: Count
     names: tuple[str, ...] | None = None
     """Nodes that the cache knows, sorted; None if only their number is known."""
     missed: tuple[str, ...] = ()
-    """Nodes that its own comparison with its informer found missing."""
+    """Nodes that the scheduler's own comparison with its informer found missing."""
     scheduler: str = ""
-    """`host:port` of the one that was asked; empty of a file."""
+    """`host:port` of the scheduler; empty for a file."""
     queues: tuple[SchedulerQueue, ...] = ()
-    """Empty if they are unknown, or of a replica that does not lead, whose queues no pod leaves."""
+    """Empty if unknown, or if the replica is not the leader, whose queues no pod leaves."""
     cut: bool = False
-    """True if the dump was cut before its queues, so the cache may have more nodes."""
+    """True if the dump was truncated before its queues, so the cache may have more nodes."""
 
 
 class SchedulingAttemptRecord(Record, frozen=True, tag="scheduling_attempt"):
-    """On the cluster's log: the attempt of `ts`."""
+    """An attempt at `ts` to place a pod; on the cluster's log."""
 
     attempt: Attempt
 
 
 class LogBeganRecord(Record, frozen=True, tag="log_began"):
-    """On the cluster's log for the log of a node, which may not exist: until `ts` it had something to remember."""
+    """The log of a node, which may not exist, had something to remember until `ts`; on the cluster's log."""
 
     target: str
     uid: str = ""
-    """The node's UID, if its log began with the node or the node was recreated."""
+    """The node's UID, if its log started with the node or the node was recreated."""
 
 
 class ForgetRecord(Record, frozen=True, tag="forget"):
-    """On the log of a node that has not existed for hours: its state is dropped."""
+    """Drops the state of a log, because its node has not existed for hours."""
 
 
 class DeadLetterRecord(Record, frozen=True, tag="dead_letter"):
-    """On the cluster's log for each dead letter whose time is known: what the alert about them needs."""
+    """A dead letter with a known time, for the alert about them; on the cluster's log."""
 
     error_type: str
 

@@ -1,4 +1,4 @@
-"""Reports that a live source could not read something, and the streams that went silent. Pure."""
+"""Reports that a live source could not read something, or that a stream went silent. Pure."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -25,7 +25,10 @@ class _Stream:
 
 
 class Freshness:
-    """Tracks when each stream last sent data. A silence is reported past its limit, and each time it has doubled."""
+    """Tracks when each stream last sent data.
+
+    A silence is reported when it exceeds its limit, and each time it has doubled.
+    """
 
     def __init__(self) -> None:
         self._streams: dict[str, _Stream] = {}
@@ -63,7 +66,7 @@ class Freshness:
 
 
 Tally: TypeAlias = Counter[tuple[str, str]]
-"""Counts what happened on each stream; each source has a bounded vocabulary of what can happen."""
+"""Counts events of each stream; each source has a fixed set of events."""
 
 REPEAT_SECONDS: Final = 300.0
 AGENT: Final = "agent"
@@ -71,7 +74,7 @@ AGENT: Final = "agent"
 
 
 class Report(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The object of an observation of type ERROR: fields of a SourceErrorRecord, of which `error` is safe text."""
+    """The object of an observation of type ERROR: fields of a SourceErrorRecord; `error` is safe to show."""
 
     error: str
     problem: Problem = "unreadable"
@@ -86,7 +89,7 @@ def error_observation(
 
 
 def bookmark_observation(at: datetime, cluster: str, resource: str, *, since: datetime | None = None) -> Observation:
-    """Build a bookmark: a watch was complete at this time; if it began then, `since` the start of its list."""
+    """Build a bookmark: a watch was complete at this time. If it started then, `since` is the start of its list."""
     body = msgspec.json.encode({"anew": True, "since": since} if since else {})
     return observation_of(at, cluster, "list" if since else "watch", resource, body, change="BOOKMARK")
 

@@ -1,4 +1,4 @@
-"""A `/stats/summary` by the names of its tables' columns: the node's figures, and its pods' by column."""
+"""A `/stats/summary` with the names of its tables' columns: the node's numbers, and its pods' numbers by column."""
 
 import struct
 from array import array
@@ -20,14 +20,14 @@ class From(NamedTuple):
 
 
 def sources(columns: "type[NodeSample | PodColumns]") -> dict[str, str]:
-    """Paths by field, in their order; a field without one is computed."""
+    """Return paths by field, in order; fields without a path are computed."""
     hints = get_type_hints(columns, include_extras=True)
     found = {name: getattr(hint, "__metadata__", (None,))[-1] for name, hint in hints.items()}
     return {name: source.path for name, source in found.items() if isinstance(source, From)}
 
 
 class NodeSample(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """The node's figures in `/stats/summary`; None if it has none. The names are the columns'."""
+    """The node's numbers in `/stats/summary`; None for a missing one. The names are the columns'."""
 
     cpu_usage_nanocores: Annotated[Count | None, From("cpu.usage_nano_cores")] = None
     cpu_usage_core_nanoseconds: Annotated[Count | None, From("cpu.usage_core_nano_seconds")] = None
@@ -123,7 +123,7 @@ class PodColumns(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class PodUsages(msgspec.Struct, frozen=True, gc=False):
-    """The pods' names and uses in a sample that decide the eviction order (rules: eviction-order)."""
+    """The names and resource use of a sample's pods that determine the eviction order (rules: eviction-order)."""
 
     namespace: list[str]
     pod: list[str]
@@ -150,7 +150,7 @@ def check_columns(pods: PodColumns | PodUsages) -> None:
 
 
 USAGES: Final = PodUsages.__struct_fields__[3:-1]
-"""The columns of numbers among them."""
+"""The numeric columns."""
 
 
 BYTES: Final = 8
@@ -159,12 +159,14 @@ Column: TypeAlias = list[int | None] | list[float | None]
 
 
 class Packed(NamedTuple):
-    """The columns TYPE_CODES one after the other, of one length. An integer beyond 64 bits is the nearest."""
+    """The columns TYPE_CODES in sequence, all of one length. An integer beyond 64 bits becomes the nearest that
+    fits.
+    """
 
     values: bytes
     """Int64 (`q`) or Float64 (`d`), 0 if one is None."""
     absent: bytes
-    """A byte a value, 1 if it is None; empty if none is."""
+    """One byte for each value, 1 if it is None; empty if none is."""
 
 
 def _type_codes() -> dict[str, TypeCode]:
@@ -174,14 +176,14 @@ def _type_codes() -> dict[str, TypeCode]:
 
 
 TYPE_CODES: Final[Mapping[str, TypeCode]] = _type_codes()
-"""Type of each column with numbers of a sample's pods."""
+"""Type of each numeric column of a sample's pods."""
 _columns_of: Final = attrgetter(*TYPE_CODES)
 
 
 def pack(pods: PodColumns) -> Packed:
     columns = _columns_of(pods)
     try:
-        # one call for all: a column at a time takes twice as long
+        # one call for all, because one call for each column takes twice as long
         return Packed(_struct(len(pods.uid)).pack(*chain.from_iterable(columns)), b"")
     except struct.error:
         values = [pack_column(typecode, each) for typecode, each in zip(TYPE_CODES.values(), columns, strict=True)]
@@ -189,7 +191,7 @@ def pack(pods: PodColumns) -> Packed:
 
 
 def unpack(packed: Packed) -> dict[str, Column]:
-    """Return the columns that `pack` was given, by name."""
+    """Return the columns that were given to `pack`, by name."""
     pods = len(packed.values) // BYTES // len(TYPE_CODES)
     return {
         name: _unpacked(typecode, packed.values[BYTES * start :][: BYTES * pods], packed.absent[start:][:pods])
@@ -207,7 +209,7 @@ def _unpacked(typecode: TypeCode, values: bytes, absent: bytes) -> Column:
 def pack_column(typecode: TypeCode, values: Sequence[float | None]) -> bytes:
     """Pack one column for `Packed.values`."""
     try:
-        # half the time of array's own
+        # takes half the time of array's own method
         return struct.pack(f"{len(values)}{typecode}", *values)
     except struct.error:
         stored: Any = [within_int64(value) if isinstance(value, int) else value or 0 for value in values]

@@ -8,25 +8,27 @@ from ingest.model.numbers import Count, Int64
 
 
 class SchedulerQueue(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Pods that wait in one of a scheduler's queues (rules: scheduling-queue)."""
+    """Pods in one of a scheduler's queues (rules: scheduling-queue)."""
 
     queue: str
-    """`active`, `backoff`, `unschedulable`, or `gated` by its metrics; a dump counts gated ones as unschedulable."""
+    """`active`, `backoff`, `unschedulable`, or, in metrics only, `gated`: a dump counts gated pods as
+    unschedulable.
+    """
     pods: Count
     uids: tuple[str, ...] = ()
     """Their UIDs, if a dump names them."""
 
 
 class Attempt(msgspec.Struct, frozen=True, omit_defaults=True):
-    """An attempt to place a pod, as a scheduler logs it (rules: scheduler-log)."""
+    """An attempt to place a pod, from a scheduler's log (rules: scheduler-log)."""
 
     pod: str
     """`namespace/name`."""
     at: datetime | None = None
-    """When it was logged: two attempts may be alike otherwise."""
+    """When it was logged; two attempts may be equal otherwise."""
     uid: str = ""
     text: str = ""
-    """The scheduler's words why no node fits; empty if the pod was bound."""
+    """The scheduler's explanation why no node fits; empty if the pod was bound."""
     node: str = ""
     """The node to which the pod was bound."""
     evaluated: Count | None = None
@@ -37,6 +39,6 @@ class Attempt(msgspec.Struct, frozen=True, omit_defaults=True):
     plugins: dict[str, dict[str, Int64]] = {}
     """The weighted scores by node and plugin."""
     refused: dict[str, str] = {}
-    """The plugin that filtered out each node, as far as plugins log it."""
+    """The plugin that filtered out each node, if it logs that."""
     visited: tuple[str, ...] = ()
-    """Nodes of its list that it names, twice if they are in it twice."""
+    """Nodes of the scheduler's list that its log names; a node is repeated if the list has it twice."""

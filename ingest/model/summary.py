@@ -1,6 +1,6 @@
-"""A kubelet's `/stats/summary`, as far as some table keeps it: msgspec skips all other fields.
+"""A kubelet's `/stats/summary`, with the fields that tables keep; msgspec skips all others.
 
-A part that the answer lacks is one shared empty part, so that no field needs a test of its own.
+Missing parts of the answer are shared empty parts, so that no field needs a check.
 """
 
 from typing import Annotated, Final, TypeAlias
@@ -10,11 +10,11 @@ import msgspec
 from ingest.model.numbers import INT64_MAX, Count
 
 _Microseconds: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=INT64_MAX // 1000)]
-"""In nanoseconds a Count still."""
+"""A value in nanoseconds that is kept as a Count."""
 
 
 class _Part(msgspec.Struct, frozen=True, rename="camel", gc=False):
-    """Base of the parts of a summary."""
+    """Base class of the parts of a summary."""
 
 
 class PsiTotals(_Part, frozen=True):
@@ -62,7 +62,7 @@ class Filesystem(_Part, frozen=True):
 
     @property
     def available(self) -> int | None:
-        """Available bytes, at most the capacity, like the kubelet's image GC (rules: image-gc-loop)."""
+        """Return the available bytes, at most the capacity, like the kubelet's image GC (rules: image-gc-loop)."""
         most, available = self.capacity_bytes, self.available_bytes
         return min(available, most) if most and available is not None else available
 
@@ -141,7 +141,9 @@ class NodeStats(_Part, frozen=True):
 
     @property
     def signal_memory(self) -> MemoryStats:
-        """The memory that `memory.available` counts: on Windows the commit charge (rules: eviction-signals)."""
+        """Return the memory that `memory.available` counts: on Windows the commit charge
+        (rules: eviction-signals).
+        """
         committed = self._memory_of("windows-global-commit-memory")
         if committed is None:
             return self.memory
@@ -149,7 +151,7 @@ class NodeStats(_Part, frozen=True):
 
     @property
     def pods_memory(self) -> MemoryStats:
-        """The allocatable view (rules: eviction-signals)."""
+        """Return the allocatable view (rules: eviction-signals)."""
         return self._memory_of("pods") or _NO_MEMORY
 
     def _memory_of(self, container: str) -> MemoryStats | None:
@@ -188,4 +190,4 @@ class Summary(_Part, frozen=True):
     node: NodeStats
     pods: list[PodStats] | None = None
     impossible: str = ""
-    """Statistics that cannot be and were left out, for a person; no field of a kubelet's."""
+    """Impossible statistics that were left out, in words; not a field of the kubelet's answer."""

@@ -1,4 +1,4 @@
-"""The topics: one catalogue of names, partitions, retention, keys and headers, and the encoding of a record."""
+"""The topics: their names, partitions, retention, keys and headers, and the encoding of records."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -9,31 +9,31 @@ from ingest.model.observation import EARLIEST, LATEST
 from ingest.model.records import AnyRecord, Record
 
 MAX_MESSAGE_BYTES: Final = 8 * 1024 * 1024
-"""Limit of producer, broker and consumer."""
+"""Maximum size of a message, for producer, broker and consumer."""
 SCHEMA_VERSION: Final = "1"
 CONTENT_TYPE: Final = "application/json"
 PARTITIONS: Final = 12
 RETENTION_HOURS: Final = 168
 COMPACTION_LAG_HOURS: Final = 1
-"""Time for which Kafka keeps every message of a compacted topic, not only the last of a key."""
+"""Time for which Kafka keeps every message of a compacted topic, not only the last one of each key."""
 _HOUR_MS: Final = 3_600_000
 
 Headers = list[tuple[str, bytes]]
 
 
 class Topic(NamedTuple):
-    """A topic as it is created, or checked at start."""
+    """A topic as it is created, or compared at start."""
 
     name: str
     partitions: int
     retention_hours: int
     what: str
     compacted: bool = False
-    """Kafka keeps the last message of each key, independent of its age."""
+    """True if Kafka keeps the last message of each key, however old it is."""
     min_insync_replicas: int = 1
 
     def config(self) -> dict[str, str]:
-        """Return Kafka's settings of the topic; no setting that matters is left to the broker's defaults."""
+        """Return Kafka's settings of the topic; every important setting is explicit."""
         kept = {
             "cleanup.policy": "delete",
             "retention.ms": str(self.retention_hours * _HOUR_MS),
@@ -43,14 +43,14 @@ class Topic(NamedTuple):
             kept = {"cleanup.policy": "compact", "min.compaction.lag.ms": str(COMPACTION_LAG_HOURS * _HOUR_MS)}
         return {
             **kept,
-            "message.timestamp.type": "LogAppendTime",  # a publisher's clock may be wrong: Kafka refuses the future
+            "message.timestamp.type": "LogAppendTime",  # a publisher's clock may be wrong: Kafka refuses future times
             "max.message.bytes": str(MAX_MESSAGE_BYTES),
             "min.insync.replicas": str(self.min_insync_replicas),
         }
 
 
 class Topics(NamedTuple):
-    """Return the catalogue. Logs have as many partitions as the changelogs of their states."""
+    """The catalogue of topics. Logs have as many partitions as the changelogs of their states."""
 
     nodes: Topic
     cluster: Topic
@@ -111,7 +111,7 @@ def key_of(cluster: str, node: str) -> bytes:
 
 
 def cluster_of(key: bytes) -> str:
-    """Return the cluster of a log; a key that `key_of` did not write is read as far as possible."""
+    """Return the cluster of a log; any other key is read as far as possible."""
     escaped = key.partition(b"/")[0].decode(errors="replace")
     return escaped.replace("%2F", "/").replace("%25", "%")
 

@@ -1,1 +1,1 @@
-"""Read the kubelet's state on the machine itself."""
+"""Reads the kubelet's state on the machine itself."""

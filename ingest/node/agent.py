@@ -1,7 +1,7 @@
-"""The on-node agent: the kubelet's checkpoints, the CPU topology and the podresources service, as observations.
+"""The on-node agent: reads the kubelet's checkpoints, the CPU topology and the podresources service, as observations.
 
-It reads what a DaemonSet mounts read-only (rules: cpu-checkpoint, memory-checkpoint, podresources, cpu-topology), and
-nothing of environments or volumes.
+It reads read-only mounts of a DaemonSet (rules: cpu-checkpoint, memory-checkpoint, podresources, cpu-topology), and
+neither environment variables nor volumes.
 """
 
 import sys
@@ -39,23 +39,23 @@ from ingest.resources.table import OF_NODES
 LOOKS: Final = Figure("agent_looks", "counter", "Looks at this machine")
 UNREADABLE: Final = Figure("agent_unreadable", "gauge", "1 for what cannot be read on this machine", ("resource",))
 FULL_SECONDS: Final = 600.0
-"""Time after which everything is emitted again, so that a reader who starts in the middle catches up."""
+"""Time after which everything is emitted again, so that a reader that starts later catches up."""
 SIGN_SECONDS: Final = 60.0
-"""Seconds between two heartbeats, and the most between two reads: an agent counts as silent after 2 minutes."""
+"""Seconds between two heartbeats, and the maximum between two reads: an agent counts as silent after 2 minutes."""
 SAMPLE_SECONDS: Final = 60.0
 """Seconds between two samples of values that always change."""
 ROTATION: Final = Rotation(limit_bytes=16 * 1024 * 1024, limit_seconds=86_400.0, compression="gzip", keep=30)
-"""Rotation of a folder on the machine's own disk: a month, and never more than 480 MiB."""
+"""Limits for a folder on the machine's own disk: a month, and at most 480 MiB."""
 
 Write: TypeAlias = Callable[[Observation], None]
 Read: TypeAlias = Callable[[], bytes | None]
-"""A resource's object as JSON; None if this machine does not have it. Raises CannotReadError."""
+"""Returns a resource's object as JSON; None if this machine does not have it. Raises CannotReadError."""
 
 
 class AgentSettings(NamedTuple):
     cluster: str
     node: str
-    """Name of its Node."""
+    """Name of the machine's Node."""
     root: Path = Path("/")
     """Folder with the machine's `/sys`, `/proc` and `/var/lib/kubelet`."""
     interval_seconds: float = 10.0
@@ -85,7 +85,7 @@ class Agent:
         return [failure.text for failure in self._failures.values() if failure.text]
 
     def observe(self) -> list[Observation]:
-        """Read, and emit a heartbeat each minute, so that an ended agent differs from a node without changes."""
+        """Read, and emit a heartbeat each minute, so that a dead agent differs from a node without changes."""
         seen = self.look()
         now = self._clock.monotonic()
         # the next look would be too late
@@ -125,7 +125,7 @@ class Agent:
 
 
 async def run_agent(settings: AgentSettings, output: Path | None) -> None:
-    """Write what the agent sees to standard output, a capture file or a folder of them, until SIGTERM or SIGINT.
+    """Write the agent's observations to standard output, a capture file or a folder of them, until SIGTERM or SIGINT.
 
     Raises OSError and SourceError if it cannot be written.
     """
@@ -140,7 +140,7 @@ def run_agent_once(settings: AgentSettings, output: Path | None) -> None:
 
 
 async def follow(agent: Agent, write: Write, interval_seconds: float, clock: Clock = SYSTEM) -> None:
-    """Look at a steady pace until SIGTERM or SIGINT; a line that is begun is ended."""
+    """Look at regular intervals until SIGTERM or SIGINT; a started line is completed."""
 
     async def look() -> None:
         for observation in agent.observe():
@@ -170,7 +170,7 @@ def _cpu_topology(root: Path) -> bytes:
 
 
 class _Sampled:
-    """A reading that stays the same for a minute. A failure is retried at the next look."""
+    """A reading that is reused for a minute. A failure is retried at the next look."""
 
     def __init__(self, read: Callable[[], dict[str, Any] | None], clock: Clock) -> None:
         self._read = read
@@ -187,7 +187,7 @@ class _Sampled:
 
 
 def _json_file(path: Path) -> bytes:
-    """Return the file unchanged; the rule that reads it verifies its checksum."""
+    """Return the file unchanged; the rule verifies its checksum."""
     text = read_file(path).strip()
     try:
         msgspec.json.decode(text, type=dict[str, object])
@@ -197,7 +197,7 @@ def _json_file(path: Path) -> bytes:
 
 
 class _PodResources:
-    """Asks the service if its socket exists. A socket that vanished is a failure."""
+    """Queries the service if its socket exists. If the socket disappears, that is a failure."""
 
     def __init__(self, socket: Path) -> None:
         self._socket = socket
@@ -214,7 +214,7 @@ class _PodResources:
 
 @contextmanager
 def _sink(settings: AgentSettings, output: Path | None) -> Iterator[Write]:
-    """Write observations without their secrets."""
+    """Return a function that writes observations without their secrets."""
     if output is None:
         yield _write_out
         return

@@ -1,4 +1,6 @@
-"""Pods' cgroups, values, throttling; use of NUMA nodes (rules: cgroup-values, cpu-contention, numa-usage)."""
+"""Reads cgroups of pods: their values and throttling, and the use of NUMA nodes (rules: cgroup-values,
+cpu-contention, numa-usage).
+"""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -14,11 +16,11 @@ _POD: Final = re.compile(
 _CONTAINER: Final = re.compile(r"(?:cri-)?(?:[a-z]+-)?([0-9a-f]{64})(?:\.scope)?")
 """Cgroup of a container of containerd, CRI-O and Docker, by either cgroup driver."""
 _CPU: Final = ("", "cpu", "cpu,cpuacct")
-"""Folders with the files of CPU: in version 2, and in the hierarchies of version 1."""
+"""Folders with the CPU files: of version 2, and of version 1's hierarchies."""
 _COUNTER: Final = re.compile(r"^(nr_periods|nr_throttled|throttled_usec|throttled_time) ([0-9]{1,19})$", re.MULTILINE)
 NO_LIMIT: Final = -1
 _UNLIMITED: Final = 1 << 62
-"""Version 1 writes the largest multiple of a page that an integer holds."""
+"""The value that version 1 writes for unlimited: the largest multiple of a page that an integer holds."""
 _VALUE: Final = re.compile(r"max|-1|[0-9]{1,19}")
 _VALUES: Final = {
     "cpu.shares": ("cpu_shares",),
@@ -33,14 +35,14 @@ _VALUES: Final = {
 
 
 def pod_cgroups(hierarchy: Path) -> list[tuple[str, Path]]:
-    """The uid and the folder of each pod, by folder."""
+    """Return the uid and the folder of each pod, by folder."""
     return sorted(_pod_cgroups(hierarchy), key=lambda each: each[1])
 
 
 def read_cpu_throttling(root: Path) -> dict[str, Any] | None:
-    """The counters of each pod, and of those containers that had a period; None if the machine has no pods.
+    """Return the counters of each pod, and of its containers with a period; None if the machine has no pods.
 
-    A pod without counters is left out: it ended, or its kernel does not count.
+    Pods without counters are left out: they ended, or their kernel does not count.
     """
     found = (pod_cgroups(root / "sys/fs/cgroup" / each) for each in _CPU)
     pods = next((each for each in found if each), [])
@@ -51,9 +53,9 @@ def read_cpu_throttling(root: Path) -> dict[str, Any] | None:
 
 
 def read_cgroup_values(root: Path) -> dict[str, Any] | None:
-    """The path and the values of the cgroup of each pod and container; None if the machine has no pods.
+    """Return the path and values of each pod's and container's cgroup; None if the machine has no pods.
 
-    A path is below the hierarchy's root. In version 1 that of CPU and that of memory have the same.
+    A path is relative to the hierarchy's root. In version 1 the paths of CPU and memory are the same.
     """
     found = dict[str, dict[str, Any]]()
     for hierarchy in (*_CPU, "memory"):
@@ -73,7 +75,7 @@ def _values(folder: Path) -> Iterator[tuple[str, int]]:
 
 
 def _words(path: Path) -> list[str]:
-    """Read a file; empty if it does not exist, or the cgroup ended."""
+    """Read a file; empty if it does not exist, or if the cgroup is gone."""
     try:
         words = read_file(path).split()
     except CannotReadError:
@@ -89,7 +91,7 @@ def _pod_cgroups(hierarchy: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _throttling(pod: Path) -> Iterator[dict[str, Any]]:
-    """The pod's own first."""
+    """Return the throttling, the pod's own first."""
     own = _counters(pod)
     if own is None:
         return
@@ -130,18 +132,18 @@ _CPU_TICKS: Final = re.compile(r"^cpu([0-9]{1,6}) ([0-9 ]+)$", re.MULTILINE)
 _IDLE: Final = slice(3, 5)
 """Columns of /proc/stat for idle and iowait."""
 _KINDS: Final = 8
-"""Columns before guest, which is counted in user."""
+"""Columns up to guest, which is already counted in user."""
 
 
 class NumaUsage:
-    """Samples of the machine below `root`."""
+    """Samples the use of NUMA nodes of the machine below `root`."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
         self._ticks: dict[int, tuple[int, int]] = {}
 
     def __call__(self) -> dict[str, Any] | None:
-        """None if the machine has no NUMA nodes. Raises CannotReadError."""
+        """Return None if the machine has no NUMA nodes. Raises CannotReadError."""
         folder = self._root / "sys/devices/system/node"
         numa_nodes = ids_in(folder, "node")
         if not any(is_there(folder / f"node{numa}" / "meminfo") for numa in numa_nodes):
@@ -154,7 +156,7 @@ class NumaUsage:
         return {"numa_usage": nodes, "pods": [*_pods(self._root / "sys/fs/cgroup")]}
 
     def _busy(self) -> Mapping[int, float]:
-        """Return the busy ratio of each NUMA node since the sample before; empty at the first."""
+        """Return the busy ratio of each NUMA node since the previous sample; empty for the first one."""
         stat = self._root / "proc/stat"
         if not is_there(stat):
             return {}
@@ -200,7 +202,7 @@ def _count(path: Path) -> int:
 
 
 def _pods(root: Path) -> Iterator[dict[str, Any]]:
-    """Yield the memory of cgroups v2, by uid; a pod that ends while it is read is left out."""
+    """Yield the memory of cgroups v2, by uid; pods that end while being read are left out."""
     for uid, path in pod_cgroups(root):
         try:
             text = read_file(path / "memory.numa_stat")

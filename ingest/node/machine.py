@@ -1,4 +1,4 @@
-"""The machine's memory as the kernel counts it (rules: eviction-signals), and its other file systems."""
+"""Reads the machine's memory as the kernel counts it (rules: eviction-signals), and its other file systems."""
 
 import os
 import re
@@ -11,11 +11,11 @@ from ingest.node.sysfs import CannotReadError, is_there, read_bytes, read_file
 
 MOUNTS: Final = Path("/proc/self/mountinfo")
 _DEVICE, _POINT, _OPTIONS = 2, 4, 2
-"""Fields of a line: of the mount, and behind the dash."""
+"""Number of fields of a line: of the mount, and after the dash."""
 _MOST: Final = 64
 _ESCAPED: Final = re.compile(r"\\([0-3][0-7]{2})")
 _CONTAINER: Final = re.compile(r"/[0-9a-f]{64}/")
-"""The mount point of a container's root names the container."""
+"""The mount point of a container's root contains the container's id."""
 
 
 class _Mount(NamedTuple):
@@ -24,11 +24,11 @@ class _Mount(NamedTuple):
     point: str
     kind: str
     options: tuple[str, ...]
-    """The file system has these; a pod mounts it read-only."""
+    """True if the file system has these; a pod mounts it read-only."""
 
     @property
     def is_on_disk(self) -> bool:
-        """A user can mount with FUSE, and never answer."""
+        """Tell whether it is on a disk: a FUSE file system of a user may never answer."""
         on_disk = not self.device.startswith("0:") or self.kind == "btrfs"
         return on_disk and not self.kind.startswith("fuse") and "rw" in self.options
 
@@ -36,7 +36,7 @@ class _Mount(NamedTuple):
 def read_file_systems(
     root: Path, mounts: Path = MOUNTS, measured: Callable[[str], os.statvfs_result] = os.statvfs
 ) -> list[dict[str, Any]]:
-    """The file systems below `root` without those of the kubelet and of images, at most 64, the fullest first.
+    """Return the file systems below `root` without those of the kubelet and of images, at most 64, fullest first.
 
     Raises CannotReadError if the mounts cannot be read.
     """
@@ -57,7 +57,7 @@ def read_file_systems(
 
 
 def _mounts(text: str) -> Iterator[_Mount]:
-    """The mounts in their order: of one point, the last is on top."""
+    """Return the mounts in order: of several on one point, the last one is visible."""
     for line in text.split("\n"):
         mount, _, source = line.partition(" - ")
         fields, of_source = mount.split(" "), source.split(" ")
@@ -80,9 +80,9 @@ def _device(known: Mapping[str, _Mount], path: str) -> str:
 
 
 def _image_paths(known: Mapping[str, _Mount], root: str) -> Iterator[str]:
-    """Paths on the file systems of images and writable layers: where the layers of containers' roots lie.
+    """Return paths on the file systems of images and writable layers, which contain the layers of containers' roots.
 
-    In a pod these are hidden. There, the runtime mounts the pod's host name from its own folder, or from memory.
+    These are hidden in a pod. There, the runtime mounts the pod's host name from its own folder, or from memory.
     """
     if root != "/":
         yield from (each for each in ("/etc/hostname",) if each in known and known[each].is_on_disk)
@@ -95,7 +95,7 @@ def _image_paths(known: Mapping[str, _Mount], root: str) -> Iterator[str]:
 
 
 def _amounts(mount: _Mount, root: str, measured: Callable[[str], os.statvfs_result]) -> dict[str, Any] | None:
-    """None if it has no blocks, or cannot be asked: it may be gone."""
+    """Return None if it has no blocks, or does not answer: it may be gone."""
     try:
         found = measured(mount.point)
     except OSError:
@@ -131,7 +131,7 @@ _AMOUNTS: Final = {
 
 
 def read_machine(root: Path) -> dict[str, Any] | None:
-    """Read what the kernel shows of the machine below `root`; None if that is nothing. Raises CannotReadError."""
+    """Read the kernel's data about the machine below `root`; None if there is none. Raises CannotReadError."""
     memory, file_systems = _memory(root / "proc/meminfo"), read_file_systems(root)
     return {"machine_memory": memory, "file_systems": file_systems} if memory or file_systems else None
 

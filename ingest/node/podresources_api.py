@@ -1,7 +1,7 @@
-"""The kubelet's podresources service, asked over its unix socket (rules: podresources).
+"""Queries the kubelet's podresources service over its unix socket (rules: podresources).
 
-Only the messages and fields that are used are described, by the numbers of the public API
-(k8s.io/kubelet pkg/apis/podresources/v1); protobuf skips all others.
+Only the used messages and fields are described, by the numbers of the public API (k8s.io/kubelet
+pkg/apis/podresources/v1); protobuf skips all others.
 """
 
 from collections.abc import Mapping
@@ -27,9 +27,9 @@ from ingest.node.sysfs import CannotReadError
 
 SERVICE: Final = "/v1.PodResourcesLister"
 SECONDS: Final = 5.0
-"""No answer takes longer: the kubelet has it in memory."""
+"""Time for an answer, which the kubelet has in memory."""
 LIMIT_BYTES: Final = 16 * 1024 * 1024
-"""Limit of an answer; the kubelet's own client has the same one."""
+"""Maximum size of an answer; the kubelet's own client has the same limit."""
 SOCKET_PATH_BYTES: Final = 107
 
 _Schema: TypeAlias = Mapping[str, Mapping[str, tuple[int, str]]]
@@ -66,15 +66,15 @@ _SCALARS: Final = {
 }
 _OPTIONS: Final = (
     ("grpc.max_receive_message_length", LIMIT_BYTES),
-    ("grpc.use_local_subchannel_pool", 1),  # else a kubelet that restarted is not tried again for a while
+    ("grpc.use_local_subchannel_pool", 1),  # otherwise a restarted kubelet is not tried again for a while
     ("grpc.enable_http_proxy", 0),
 )
 _NOT_OFFERED: Final = frozenset({grpc.StatusCode.UNIMPLEMENTED, grpc.StatusCode.UNKNOWN})
-"""The answer of a kubelet that lacks a method (before 1.21) or has it disabled (before 1.23)."""
+"""Status of a kubelet that lacks a method (before 1.21) or has it disabled (before 1.23)."""
 
 
 def read_podresources(socket: Path) -> NodeResources:
-    """Ask the kubelet what its pods hold and what it can give, in a stable order. Raises CannotReadError."""
+    """Read from the kubelet what its pods hold and what is allocatable, in a stable order. Raises CannotReadError."""
     if len(bytes(socket)) > SOCKET_PATH_BYTES:
         raise CannotReadError(f"{plain(socket)}: the path of a socket may have at most {SOCKET_PATH_BYTES} bytes")
     with grpc.insecure_channel(f"unix:{socket}", options=_OPTIONS) as channel:
@@ -90,13 +90,13 @@ def read_podresources(socket: Path) -> NodeResources:
 
 
 def decode_pods(data: bytes) -> tuple[PodResources, ...]:
-    """The pods of a ListPodResourcesResponse, by namespace and name; raises protobuf's DecodeError."""
+    """Return the pods of a ListPodResourcesResponse, by namespace and name; raises protobuf's DecodeError."""
     pods = [_pod(pod) for pod in _parsed("ListPodResourcesResponse", data).pod_resources]
     return tuple(sorted(pods, key=lambda pod: (pod.namespace, pod.name)))
 
 
 def decode_allocatable(data: bytes) -> AllocatableResources:
-    """An AllocatableResourcesResponse; raises protobuf's DecodeError."""
+    """Decode an AllocatableResourcesResponse; raises protobuf's DecodeError."""
     message = _parsed("AllocatableResourcesResponse", data)
     return AllocatableResources(
         cpu_ids=tuple(sorted(message.cpu_ids)), devices=_devices(message.devices), memory=_memory(message.memory)

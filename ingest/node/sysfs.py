@@ -10,15 +10,15 @@ from ingest.model.cpuset import InvalidCpuSet, format_cpuset, parse_cpuset
 from ingest.model.machine import Cpu
 
 LIMIT_BYTES: Final = 4 * 1024 * 1024
-"""Far more than the checkpoints of a node with 500 pods."""
+"""Maximum size of a file, far more than the checkpoints of a node with 500 pods."""
 
 
 class CannotReadError(ValueError):
-    """Something of the machine cannot be read now; the message names it and the reason."""
+    """A file or value of the machine cannot be read now; the message names it and the reason."""
 
 
 def is_there(path: Path) -> bool:
-    """Tell whether there is such a file, folder or socket; raises CannotReadError if that cannot be determined."""
+    """Tell whether a file, folder or socket exists; raises CannotReadError if that cannot be determined."""
     try:
         return path.exists()
     except OSError as error:
@@ -26,7 +26,7 @@ def is_there(path: Path) -> bool:
 
 
 def read_file(path: Path) -> str:
-    """The text of a file. Raises CannotReadError, also for more than 4 MiB and for what is not UTF-8."""
+    """Return the text of a file. Raises CannotReadError, also for more than 4 MiB and for invalid UTF-8."""
     try:
         return read_bytes(path).decode()
     except UnicodeDecodeError:
@@ -34,12 +34,12 @@ def read_file(path: Path) -> str:
 
 
 def read_bytes(path: Path) -> bytes:
-    """The content of a file. Raises CannotReadError, also for more than 4 MiB."""
+    """Return the content of a file. Raises CannotReadError, also for more than 4 MiB."""
     try:
         with path.open("rb") as file:
             data = file.read(LIMIT_BYTES + 1)
     except FileNotFoundError:
-        raise CannotReadError(f"{plain(path)}: is not there; is the machine's folder mounted?") from None
+        raise CannotReadError(f"{plain(path)}: missing; is the machine's folder mounted?") from None
     except OSError as error:
         raise CannotReadError(f"{plain(path)}: {plain(error.strerror)}") from None
     if len(data) > LIMIT_BYTES:
@@ -72,7 +72,7 @@ def read_cpu_topology(root: Path) -> list[Cpu]:
 
 
 def read_distances(root: Path) -> dict[int, dict[int, int]]:
-    """Read each NUMA node's distance to the others from the firmware (SLIT; 10 is local); empty if there is none."""
+    """Read each NUMA node's distances to the others from the firmware (SLIT; 10 is local); empty if there is none."""
     folder = root / "sys/devices/system/node"
     numa_nodes = ids_in(folder, "node")
     distances = {}
@@ -90,7 +90,7 @@ def read_distances(root: Path) -> dict[int, dict[int, int]]:
 
 
 def read_caches(root: Path) -> list[str]:
-    """The CPUs that share each level 3 cache, as CPU lists; empty if the kernel shows none."""
+    """Return the CPUs that share each level 3 cache, as CPU lists; empty if the kernel shows none."""
     folder = root / "sys/devices/system/cpu"
     found = set[str]()
     for cpu in ids_in(folder, "cpu"):
@@ -102,7 +102,7 @@ def read_caches(root: Path) -> list[str]:
 
 
 def ids_in(folder: Path, name: str) -> list[int]:
-    """Return the ids of the entries `<name><id>`, in their order; none without such a folder."""
+    """Return the ids of the entries `<name><id>`, sorted; none without such a folder."""
     try:
         found = [re.fullmatch(rf"{name}([0-9]{{1,6}})", entry.name) for entry in folder.iterdir()]
     except FileNotFoundError:
@@ -113,7 +113,7 @@ def ids_in(folder: Path, name: str) -> list[int]:
 
 
 def _online(folder: Path) -> frozenset[int]:
-    """The kernel's list of online CPUs; all CPUs where it has none because no CPU can go offline."""
+    """Return the kernel's list of online CPUs; all CPUs if it has no list, because no CPU can be offlined."""
     listed = folder / "online"
     cpus = _cpu_list(listed) if is_there(listed) else frozenset(ids_in(folder, "cpu"))
     if not cpus:
@@ -122,7 +122,7 @@ def _online(folder: Path) -> frozenset[int]:
 
 
 def _numa_nodes(folder: Path, online: frozenset[int]) -> dict[int, int]:
-    """The NUMA node of each online CPU; empty if the kernel has no NUMA."""
+    """Return the NUMA node of each online CPU; empty if the kernel has no NUMA."""
     numa_of: dict[int, int] = {}
     for numa in ids_in(folder, "node"):
         for cpu in _cpu_list(folder / f"node{numa}" / "cpulist") & online:

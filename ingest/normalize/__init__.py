@@ -1,1 +1,1 @@
-"""Turns an observation into records without its secrets. Pure."""
+"""Converts an observation to records without its secrets. Pure."""

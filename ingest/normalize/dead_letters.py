@@ -1,4 +1,6 @@
-"""Dead letters: unusable input with its source and the reason, as rows, and in Kafka with the input as value."""
+"""Dead letters: unusable input with its source and the reason, as rows, and in Kafka with the input as the message's
+value.
+"""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -11,7 +13,7 @@ from ingest.model.topics import Headers
 
 EPOCH: Final = datetime.fromtimestamp(0, UTC)
 PAYLOAD_BYTES: Final = 64 * 1024
-"""Bytes that are kept of a received payload."""
+"""Number of bytes of a received payload that are kept."""
 NOT_A_RECORD: Final = "not_a_record"
 
 
@@ -29,12 +31,12 @@ class Letter(NamedTuple):
 
     @classmethod
     def of(cls, cluster: str, ts: datetime | None, position: Position, error: BadRecord, payload: bytes) -> "Letter":
-        """Error type and reason of a BadRecord."""
+        """Build one from the error type and reason of a BadRecord."""
         return cls(cluster, ts or EPOCH, position, error.error_type, str(error), payload[:PAYLOAD_BYTES])
 
     @classmethod
     def undecodable(cls, position: Position, ts: datetime, payload: bytes, error: Exception) -> "Letter":
-        """Build the dead letter of a message that is not a record. Every reader builds the same row."""
+        """Build the dead letter for a message that is not a record. Every reader builds the same row."""
         return cls.of("", ts, position, BadRecord(NOT_A_RECORD, str(error)), payload)
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Items of a source, identified and decoded: everything that a replay needs of them."""
+"""Identified and decoded items of a source, with everything that a replay needs."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
@@ -19,7 +19,7 @@ _SECONDS_PER_HOUR: Final = 3600
 
 
 def digest(item: Observation | Unreadable) -> int:
-    """64 bits that identify an observation within its cluster."""
+    """Return 64 bits that identify an observation within its cluster."""
     if isinstance(item, Unreadable):
         return xxhash.xxh3_64_intdigest(item.raw, seed=1)
     envelope = f"{item.ts.isoformat()}\0{item.source}\0{item.resource}\0{item.type}\0{item.node}"
@@ -27,19 +27,19 @@ def digest(item: Observation | Unreadable) -> int:
 
 
 def hour_of(ts: datetime | None) -> str:
-    """The hour of event time that digests are kept by; empty for what has no time."""
+    """Return the hour of event time by which digests are stored; empty without a time."""
     return str(int(ts.timestamp()) // _SECONDS_PER_HOUR) if ts else ""
 
 
 class Digests:
-    """Digests of known items, by cluster and hour; `load` gives those of an hour that is not in memory."""
+    """Digests of known items, by cluster and hour; `load` returns those of an hour that is not in memory."""
 
     def __init__(self, load: Callable[[str, str], Iterable[int]] = lambda _cluster, _hour: ()) -> None:
         self._load = load
         self._hours: OrderedDict[tuple[str, str], set[int]] = OrderedDict()
 
     def add(self, cluster: str, ts: datetime | None, value: int) -> bool:
-        """Remember a digest; False if it was known already."""
+        """Remember a digest; return False if it was already known."""
         known = self.of(cluster, hour_of(ts))
         if value in known:
             return False
@@ -55,7 +55,7 @@ class Digests:
         return self._hours[key]
 
     def forget_past(self) -> None:
-        """Keep in memory only the hours that were needed last."""
+        """Keep only the most recently used hours in memory."""
         while len(self._hours) > _HOURS:
             self._hours.popitem(last=False)
 
@@ -69,30 +69,30 @@ class Bad(NamedTuple):
 
 
 class Decoded(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """An item of a source: at most one record for each log, or its fault; `digest` identifies it in its cluster."""
+    """An item of a source: at most one record for each log, or its fault. `digest` identifies it in its cluster."""
 
     position: Position
     cluster: str
     ts: datetime | None
-    """When it was observed, aware; of an unreadable one None if that could not be read."""
+    """When it was observed, aware; None for unreadable input without a known time."""
     digest: int = 0
     records: list[AnyRecord] = []
     numbers: Packed | None = None
-    """Numbers of a sample's pods, in the form in which they are landed."""
+    """Numbers of a sample's pods, in the form in which they land."""
     bad: Bad | None = None
     observed: bool = True
     """True if its envelope could be read, so that it is an observation."""
     fact: int = 0
-    """Not 0 for an object of a dump, as in `Observed`. Repeating it changes nothing, and it completes others."""
+    """Non-zero for an object of a dump, as in `Observed`. Repeating it changes nothing, and it completes others."""
     outside: bool = False
     """True if it is outside `since` and `until`; the other fields are then empty."""
     is_implied: bool = False
-    """True if it follows from another one, and does not count as read."""
+    """True if it was derived from another one, and does not count as read."""
     texts: tuple[int, ...] = ()
     """The texts of a dump, as in `Observed`."""
 
     def published(self, record: Record) -> Record:
-        """One of `records`, or one that came of it, as it is published."""
+        """Return one of `records`, or a record derived from one, in the form in which it is published."""
         if self.numbers is None or not isinstance(record, SampleRecord):
             return record
         pods, columns = record.pods, unpack(self.numbers)
@@ -102,7 +102,7 @@ class Decoded(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 def decode(item: Observed | Unreadable, *, since: datetime | None = None, until: datetime | None = None) -> Decoded:
-    """Decode an item; `since` is inclusive, `until` exclusive, and neither applies to an unreadable one."""
+    """Decode an item; `since` is inclusive, `until` exclusive. Neither applies to an unreadable item."""
     if isinstance(item, Unreadable):
         unreadable = Bad(item.error_type, item.reason, item.raw)
         return Decoded(item.position, item.cluster, item.ts, digest(item), bad=unreadable, observed=False)

@@ -1,4 +1,4 @@
-"""Turns an observation into its records: decodes what is kept, and assigns it to a log. Pure."""
+"""Converts an observation to its records: decodes the kept fields, and assigns it to a log. Pure."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -37,10 +37,9 @@ _bookmark: Final = msgspec.json.Decoder(_Bookmark).decode
 
 
 def normalize(observation: Observation, decoded: Any = None, *, strict: bool = False) -> list[Record]:
-    """The records of an observation, at most one for each log; `decoded` is its object, where it was decoded before.
-    With `strict`, texts that no component is known to write are withheld.
-
-    Raises BadRecord if the object does not fit its resource's schema.
+    """Return the records of an observation, at most one for each log; `decoded` is its object, if it was decoded
+    before. With `strict`, texts that no component is known to write are withheld. Raises BadRecord if the object does
+    not fit its resource's schema.
     """
     if make := _OF_STREAMS.get(observation.type):
         return [_understood(observation, make)]
@@ -55,13 +54,13 @@ def normalize(observation: Observation, decoded: Any = None, *, strict: bool = F
 def normalized(
     observation: Observation, decoded: Any = None, *, strict: bool = False
 ) -> tuple[list[Record], BadRecord | None]:
-    """Return the records of `normalize`, and a complaint about impossible statistics that were left out."""
+    """Return the records of `normalize`, and a text about impossible statistics that were left out."""
     if decoded is None and observation.resource == STATS_SUMMARY.name and observation.type == "SNAPSHOT":
         decoded = _understood(observation, lambda seen: STATS_SUMMARY.decode(seen.object))
     records = normalize(observation, decoded, strict=strict)
     if not isinstance(decoded, Summary) or not decoded.impossible:
         return records, None
-    reason = f"{observation.resource}: statistics that cannot be were left out: {decoded.impossible}"
+    reason = f"{observation.resource}: impossible statistics were left out: {decoded.impossible}"
     return records, BadRecord("wrong_value", plain(reason))
 
 
@@ -84,8 +83,8 @@ def _why(resource: str, error: Exception) -> tuple[str, str]:
 
 def _source_error(observation: Observation) -> Record:
     reported = _error(observation.object)
-    told = asdict(replace(reported, error=scrub(reported.error)))
-    return SourceErrorRecord(**seen(observation), node=observation.node, resource=observation.resource, **told)
+    fields = asdict(replace(reported, error=scrub(reported.error)))
+    return SourceErrorRecord(**seen(observation), node=observation.node, resource=observation.resource, **fields)
 
 
 def _complete_list(observation: Observation) -> Record:
@@ -94,8 +93,8 @@ def _complete_list(observation: Observation) -> Record:
 
 
 def _sign_of_life(observation: Observation) -> Record:
-    resource, heard = AGENT if observation.node else observation.resource, asdict(_bookmark(observation.object))
-    return HeardRecord(**seen(observation), resource=resource, target=observation.node, **heard)
+    resource, fields = AGENT if observation.node else observation.resource, asdict(_bookmark(observation.object))
+    return HeardRecord(**seen(observation), resource=resource, target=observation.node, **fields)
 
 
 _OF_STREAMS: Final[Mapping[Change, Callable[[Observation], Record]]] = {

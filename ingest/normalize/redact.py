@@ -35,14 +35,14 @@ _PLACES: Final = re.compile(
     r"(?:[^\r\n]|\r?\n(?=(?P=indent)[ \t]|[ \t]*(?:#|\r?\n))|(?(item)(?!)|(?(whole)\r?\n(?=(?P=indent)- )|(?!))))+",
     re.MULTILINE | re.DOTALL,
 )
-"""Places of secrets in JSON or YAML: values of variables, messages, paths, annotations, and what is dropped."""
+"""Places that can contain secrets, in JSON or YAML: values of variables, messages, paths, annotations, and dropped
+fields.
+"""
 
 
 def redact(observation: Observation, *, strict: bool = False) -> Observation:
-    """Return the observation with the fields that are read, and without credentials; with `strict` also without
-    texts that no known component writes.
-
-    An object that is not JSON becomes an observation of type ERROR.
+    """Return the observation with only the fields that are read, and without credentials; with `strict` also without
+    texts that no known component writes. An object that is not JSON becomes an observation of type ERROR.
     """
     resource = BY_NAME.get(observation.resource)
     if resource is not None and not resource.secrets and observation.type != "ERROR":
@@ -60,7 +60,7 @@ def redact(observation: Observation, *, strict: bool = False) -> Observation:
 def without_secrets(raw: bytes, *, strict: bool = False) -> bytes:
     """Return the bytes for a dead letter, unchanged if nothing must be removed.
 
-    If they are not JSON, everything at a place of secrets is removed.
+    If they are not JSON, everything at a place that can contain secrets is removed.
     """
     try:
         document = msgspec.json.decode(raw)
@@ -73,7 +73,7 @@ def without_secrets(raw: bytes, *, strict: bool = False) -> bytes:
 
 
 def kept(raw: bytes, *, strict: bool = False) -> bytes:
-    """Return the beginning of the received bytes, without secrets."""
+    """Return the start of the received bytes, without secrets."""
     return without_secrets(raw, strict=strict)[:PAYLOAD_BYTES]
 
 
@@ -91,11 +91,11 @@ class Received:
         return self._observation.resource
 
     def normalized(self, *, strict: bool = False) -> tuple[list[Record], BadRecord | None]:
-        """Return the records, and a complaint about left-out statistics, without decoding again."""
+        """Return the records, and a text about omitted statistics, without decoding again."""
         return normalized(self._observation, self._decoded, strict=strict)
 
     def redacted(self, *, strict: bool = False) -> Observation:
-        """Redact it for a capture or a dead letter: many times the work of `normalized`."""
+        """Redact it for a capture or a dead letter, which takes many times as long as `normalized`."""
         return redact(self._observation, strict=strict)
 
     def decoded_of(self, redacted: Observation) -> Any:

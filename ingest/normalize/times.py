@@ -1,8 +1,7 @@
-"""Impossible times of objects: anyone who can create an Event or write a status can use any year.
+"""Handles impossible times of objects: anyone who can create an Event or write a status can use any year.
 
 Such a time counts as missing, and the record is used without it: an Event has its creation, or else the time of the
-observation. The time of a deletion, whose presence matters, becomes that of the observation, and so does the latest
-time that something can have.
+observation. If the presence of a time matters, as for a deletion, it becomes the time of the observation.
 """
 
 from collections.abc import Callable
@@ -20,22 +19,22 @@ from ingest.model.records import EventRecord, Record
 
 IMPOSSIBLE_TIME: Final = "impossible_time"
 AHEAD: Final = timedelta(days=2)
-"""A time can be later than it was observed: two clocks can each be wrong by a day."""
+"""Tolerance for times after the observation: two clocks can each be wrong by a day."""
 BEHIND: Final = timedelta(days=20 * 366)
 """No object of a cluster is this old; a machine without a clock has 1970."""
 EVENTS_BEHIND: Final = timedelta(days=366)
-"""An API server keeps Events for an hour, some for weeks; a month of them is a part of a table."""
+"""An API server keeps Events for an hour, some for weeks; a month of them is one partition of a table."""
 _NEVER: Final = datetime(1, 1, 1, tzinfo=UTC)
-"""Zero time of Go: the event has not happened, and nothing is wrong."""
+"""Go's zero time: the event has not happened, and nothing is wrong."""
 _NO_CLOCK: Final = datetime(1970, 1, 1, tzinfo=UTC)
-"""So do kubelets, and the first day is that of machines that booted without a clock."""
+"""Go's zero time as kubelets write it; 1 January 1970 is also the date of machines that booted without a clock."""
 _KEPT: Final = frozenset({"deletion_timestamp", "latest"})
 
 R = TypeVar("R", bound=Record)
 
 
 class _Around(NamedTuple):
-    """An observation, and what is impossible about its times."""
+    """An observation, and the impossible times in it."""
 
     observed_at: datetime
     earliest: datetime
@@ -48,7 +47,7 @@ _Visit: TypeAlias = Callable[[Any, _Around], Any]
 
 
 def with_possible_times(record: R) -> tuple[R, BadRecord | None]:
-    """Return the record without times that are impossible for its observation, and the names of wrong ones."""
+    """Return the record without times that are impossible for its observation, and the names of the wrong fields."""
     visit = _visitor(type(record))
     if visit is None:
         return record, None
@@ -59,19 +58,19 @@ def with_possible_times(record: R) -> tuple[R, BadRecord | None]:
     if not around.impossible:
         return record, None
     fields = ", ".join(around.impossible[:_MOST_NAMED])
-    reason = f"{fields}: impossible of what was observed at {ts.isoformat()}, and taken as unknown"
+    reason = f"{fields}: impossible for an observation at {ts.isoformat()}; treated as unknown"
     return record, BadRecord(IMPOSSIBLE_TIME, reason)
 
 
 _FIRST: Final = datetime(1, 1, 1, tzinfo=UTC)
 _LAST: Final = datetime.max.replace(tzinfo=UTC)
 _MOST_NAMED: Final = 5
-"""Fields in a reason."""
+"""Maximum number of fields in a reason."""
 
 
 @cache
 def _visitor(kind: Any) -> _Visit | None:
-    """Build a visitor for a type; None if it has no times. Other fields are not visited."""
+    """Build a visitor for a type; None if it contains no times. Other fields are not visited."""
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
         hints = get_type_hints(kind)
         own = (name for name in kind.__struct_fields__ if not (issubclass(kind, Record) and name == "ts"))

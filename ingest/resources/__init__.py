@@ -1,1 +1,3 @@
-"""One file for each resource of the capture format: where it comes from, what is kept of it, how a dump shows it."""
+"""One file for each resource of the capture format: where it comes from, which fields are kept, its form in a
+dump.
+"""

@@ -58,12 +58,12 @@ class _Cgroups(msgspec.Struct, frozen=True):
 
 
 def _checkpoint(data: bytes | msgspec.Raw) -> _Checkpoint:
-    """The exact text, because its checksum covers it (rules: cpu-checkpoint)."""
+    """Keep the exact text, because its checksum covers it (rules: cpu-checkpoint)."""
     return _Checkpoint(text(data))
 
 
 def _stored(name: str, record: type[Record], *, of_memory: bool) -> NodeResource[Any]:
-    """Return the checkpoint of a manager of the kubelet."""
+    """Return the resource for the checkpoint of one of the kubelet's managers."""
     return NodeResource(
         name=name,
         decode=_checkpoint,
@@ -77,7 +77,9 @@ def _stored(name: str, record: type[Record], *, of_memory: bool) -> NodeResource
 def _measured(
     name: str, shape: type[msgspec.Struct], record: type[Record], field: str = "", **more: Any
 ) -> NodeResource[Any]:
-    """Return a resource that the agent measures; this field, or that of its name, distinguishes it in a dump."""
+    """Return a resource that the agent measures; in a dump it is recognised by this field, or by the field of its
+    name.
+    """
     settings = {"fields": lambda fields: (field or name) in fields, **more}
     decode = msgspec.json.Decoder(shape).decode
     return NodeResource(
@@ -100,6 +102,6 @@ NUMA_USAGE: Final = _measured("numa_usage", _Usage, NumaUsageRecord)
 MACHINE_USAGE: Final = _measured("machine_usage", _Machine, MachineUsageRecord, "machine_memory")
 """Memory of a machine, and file systems that no signal is about (rules: eviction-signals, unguarded-signals)."""
 CPU_THROTTLING: Final = _measured("cpu_throttling", _Throttling, CpuThrottlingRecord)
-"""Times that CPU quotas throttled pods (rules: cpu-contention)."""
+"""Throttling of pods by CPU quotas (rules: cpu-contention)."""
 CGROUP_VALUES: Final = _measured("cgroup_values", _Cgroups, CgroupValuesRecord)
 """Values of the cgroups of pods and containers (rules: cgroup-values)."""

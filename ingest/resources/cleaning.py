@@ -1,6 +1,6 @@
 """Removes secrets from objects: values of variables, commands, annotations, credentials in texts.
 
-No rule reads any of it, so the types of `ingest.model.objects` have none of it.
+No rule reads any of these, so the types of `ingest.model.objects` lack them.
 """
 
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from common.scrub import REDACTED, is_secret, scrub
 from ingest.messages.modes import Mode
 
 _DROPPED_LISTS: Final = frozenset({"command", "args", "httpHeaders", "managedFields", "sysctls"})
-"""Commands, also of probes and hooks, the headers that a probe sends, and settings of the kernel."""
+"""Commands, including those of probes and hooks, headers that a probe sends, and kernel settings."""
 _DROPPED_MAPS: Final = frozenset(
     {
         *("volumeAttributes", "parameters", "attachmentMetadata", "options", "staticPodURLHeader"),
@@ -21,9 +21,9 @@ _DROPPED_MAPS: Final = frozenset(
 """Parameters and answers of a volume's driver, the headers with which a kubelet asks for static pods, and the content
 of a Secret that was in a dump."""
 DROPPED: Final = _DROPPED_LISTS | _DROPPED_MAPS
-"""Fields that nothing keeps."""
+"""Fields that are always dropped."""
 _MESSAGES: Final = frozenset({"message", "note"})
-"""Messages of Events, conditions and statuses, beside their reason."""
+"""Messages of Events, conditions and statuses, which a reason accompanies."""
 
 
 class Cleaner:
@@ -36,7 +36,7 @@ class Cleaner:
             "env": self._env,
             "annotations": self._annotations,
             "terminated": partial(self._without, "message"),  # a container's own output, or the end of its log
-            "httpGet": partial(self._without, "path"),  # a probe's or hook's may contain a key, and so may its query
+            "httpGet": partial(self._without, "path"),  # a probe's or hook's path or query can contain a key
             **dict.fromkeys(("labels", "matchLabels", "nodeSelector"), self._labels),
         }
 
@@ -47,7 +47,7 @@ class Cleaner:
             return [self(each) for each in value]
         if isinstance(value, dict):
             reason, named = value.get("reason"), value.get("name")
-            hides = isinstance(named, str) and is_secret(named)  # a variable of a container, wherever it stands
+            hides = isinstance(named, str) and is_secret(named)  # a variable of a container, anywhere
             return {
                 name: self._text(name, each, reason if isinstance(reason, str) else "")
                 if isinstance(each, str)
@@ -65,7 +65,7 @@ class Cleaner:
         return REDACTED if is_secret(name) else self._cleaners.get(name, self)(text)
 
     def _labels(self, value: Any) -> Any:
-        """Clean the values only: a label's key, such as `token` or `env`, is not a field's name."""
+        """Clean only the values: a label's key, such as `token` or `env`, is not the name of a field."""
         return {name: self(each) for name, each in value.items()} if isinstance(value, dict) else self(value)
 
     def _env(self, value: Any) -> Any:
@@ -91,5 +91,5 @@ class Cleaner:
 
 
 def _is_dropped(name: str, value: Any) -> bool:
-    """Decide by name and shape: a label of one of these names is text, and stays."""
+    """Decide by name and shape: a label with one of these names has a text as value, and is kept."""
     return (isinstance(value, list) and name in _DROPPED_LISTS) or (isinstance(value, dict) and name in _DROPPED_MAPS)

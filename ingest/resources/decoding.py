@@ -1,4 +1,4 @@
-"""Decodes and re-reads the kept fields of an object, without credentials."""
+"""Decodes the kept fields of an object, without credentials."""
 
 from collections.abc import Callable
 from functools import cache
@@ -16,16 +16,15 @@ _encode: Final = msgspec.json.Encoder().encode
 
 
 def kept(kind: type[T], allow: Callable[[T], T] = lambda thing: thing) -> Callable[[bytes | msgspec.Raw], T]:
-    """Decodes JSON to a type of `ingest.model`, which drops all other fields; no text in it has a credential, and
-    messages have what `allow` leaves of them.
+    """Decode JSON to a type of `ingest.model`, which drops all other fields.
 
-    Raises UNDECODABLE.
+    No text in it contains a credential, and messages keep only what `allow` returns. Raises UNDECODABLE.
     """
     decode = msgspec.json.Decoder(kind).decode
 
     def decoded(data: bytes | msgspec.Raw) -> T:
         thing = allow(decode(data))
-        # credentials are rare: searching the kept JSON takes a tenth of the time of visiting it
+        # credentials are rare, and searching the kept JSON takes a tenth of the time of visiting it
         return scrubbed(thing) if is_suspicious(_encode(thing).decode()) else thing
 
     return decoded
@@ -49,7 +48,7 @@ def names_of(annotations: type[msgspec.Struct]) -> Callable[[str], bool]:
 
 
 def text(data: bytes | msgspec.Raw) -> str:
-    """Return an object as the exact text that was received. Raises UnicodeDecodeError."""
+    """Return an object as the exact text received. Raises UnicodeDecodeError."""
     return bytes(data).decode()
 
 
@@ -70,9 +69,9 @@ _IDENTIFYING: Final = frozenset({"apiVersion", "kind"})
 
 
 def only_read(kind: type[Any]) -> Reads:
-    """Return what drops the fields of an object that the type lacks: it decodes to the same as before.
+    """Return a function that drops the fields that the type lacks, so that an object decodes to the same as before.
 
-    A value of another kind than the type's is kept, so that it fails as before.
+    A value of another kind than the type's is kept, so that decoding still fails.
     """
     cut = _cut(inspect.type_info(kind))
 
@@ -123,7 +122,7 @@ def _fields(struct: type[msgspec.Struct]) -> Reads:
     cuts: dict[str, Reads] = {}
 
     def read(value: Any) -> Any:
-        if not cuts:  # computed on first use, because a type may have fields of its own type
+        if not cuts:  # computed on first use, because a type may contain fields of its own type
             info = cast("inspect.StructType", inspect.type_info(struct))
             cuts.update((field.encode_name, _cut(field.type)) for field in info.fields)
         if not isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Events of core/v1 and of events.k8s.io: every version is news, and its deletion after an hour is not."""
+"""Events of core/v1 and of events.k8s.io: every version is news; the deletion after an hour is not."""
 
 import re
 from functools import partial
@@ -15,12 +15,12 @@ from ingest.resources.rejections import rejection_of_event
 from ingest.resources.resource import ApiResource, change_of, seen
 
 _PREEMPTED: Final = re.compile(r"(?:Preempted )?by [^\n]{1,600} on node ([a-z0-9][-a-z0-9.]{0,252})")
-"""A scheduler's text, which names the pod that needs the room, only its UID, or neither, by its version."""
+"""A scheduler's text, which by version names the pod that needs the room, only its UID, or neither."""
 
 
 def event_node(event: Event) -> str:
-    """The node that an event concerns, or "" (rules: event-fields): the node it is about, whose kubelet reported it,
-    or from which a scheduler preempted a pod.
+    """Return the node that an event concerns, or "" (rules: event-fields): the node it is about, the node of the
+    reporting kubelet, or the node from which a scheduler preempted a pod.
     """
     involved = event.involved
     if involved.kind == "Node":

@@ -1,4 +1,4 @@
-"""A kubelet's settings, as `/configz` answers them, and the metrics of it that are kept (rules: kubelet-metrics)."""
+"""A kubelet's settings, as `/configz` returns them, and its kept metrics (rules: kubelet-metrics)."""
 
 import math
 import re
@@ -38,12 +38,14 @@ KEPT: Final = re.compile(
     r"kubelet_(?:cpu_manager|memory_manager|topology_manager|container_aligned|resource_manager|evictions|eviction_stats"
     r"|preemptions|image_garbage_collected|admission_rejections)"
 )
-"""Metrics about eviction, image GC and NUMA. Recordings keep them all; analytics read three of them today."""
+"""Metrics about eviction, image GC and NUMA. Recordings keep all of these; analytics read three of them today."""
 LONGEST: Final = 4096
-"""Characters of a line; no kept one has a tenth of it, and the parser's time grows with the square of a label's."""
+"""Maximum number of characters of a line, ten times those of any kept one, because the parser's time is quadratic in
+the length of a label.
+"""
 _KEPT_LINE: Final = re.compile(rb"\n(%b[^\n]*)" % KEPT.pattern.encode())
 _STARTED_AT: Final = re.compile(rb"\nprocess_start_time_seconds (\S+)")
-"""Both begin with a line break because a text is searched for the beginning of a pattern much faster than for `^`."""
+"""Both start with a line break, because a search for a text's start is much faster than for `^`."""
 
 
 class _Text(msgspec.Struct, frozen=True):
@@ -54,7 +56,9 @@ _decode: Final = msgspec.json.Decoder(_Text).decode
 
 
 def parse_metrics(text: str) -> list[Metric]:
-    """Parse the kept metrics of a Prometheus exposition; raises BadRecord for other text, or a number not finite."""
+    """Parse the kept metrics of a Prometheus exposition; raises BadRecord for other text, or for a number that is not
+    finite.
+    """
     from prometheus_client.parser import text_string_to_metric_families  # noqa: PLC0415  # dumps have no metrics
 
     kept = [line for line in text.splitlines() if KEPT.match(line)]

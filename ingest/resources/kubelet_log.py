@@ -1,8 +1,8 @@
-"""The lines of a kubelet's log about evictions, image GC and admission (rules: kubelet-log).
+"""Reads lines of a kubelet's log about evictions, image GC and admission (rules: kubelet-log).
 
-A line that has the content of an Event becomes an Event of its own time, so that every analytic knows what the
-recorder dropped. `KubeletLine` keeps the line itself. An eviction, refusal or start that an Event of the same dump
-reports too (`told`) is only kept as a line, since it happened once.
+A line with the content of an Event becomes an Event with the line's time, so that every analytic knows what the
+recorder dropped. `KubeletLine` keeps the line itself. If an Event in the same dump reports the same eviction, refusal
+or start (`is_reported`), only the line is kept, because it happened once.
 """
 
 import re
@@ -38,12 +38,12 @@ _RUNS: Final = (
 
 
 LOW_ON_SOMETHING: Final = "The node was low on compute resources."
-"""The words of old kubelets, which named no resource, for the eviction of a ranked pod whose log lacks the rest."""
+"""Text of old kubelets for the eviction of a ranked pod, without a resource; used if the log lacks the rest."""
 OWN_LIMIT: Final = "Its kubelet's log does not say which."
-"""Leadsman's words for the eviction of a pod for its own limit, which the log does not have."""
+"""Leadsman's text for the eviction of a pod for its own limit, which the log lacks."""
 SUCCESS: Final = "Eviction manager: pod is evicted successfully"
 WAITING: Final = "Eviction manager: pods evicted, waiting for pod to be cleaned up"
-"""Follows `SUCCESS`, with all pods that were evicted at once."""
+"""Follows `SUCCESS`, with all pods that were evicted together."""
 TIMED_OUT: Final = "Eviction manager: timed out waiting for pods to be cleaned up"
 _OF_OTHERS: Final = frozenset(
     [
@@ -64,7 +64,7 @@ _OF_OTHERS: Final = frozenset(
         ("Pod", "TaintManagerEviction"),
     ]
 )
-"""Events of controllers and of the scheduler, which K3s and RKE2 run in the process of the kubelet."""
+"""Events of controllers and of the scheduler, which K3s and RKE2 run in the kubelet's process."""
 
 
 _STATUSES: Final = frozenset(
@@ -135,7 +135,7 @@ SAID: Final = {
     "Node became not ready": Kind("not_ready"),
     "Event occurred": Kind("event", "{reason}", "{message}", "reason"),
 }
-"""Texts of the kubelet's log that are read, by their whole words; no other line is kept."""
+"""Texts of the kubelet's log that are read, with all their words; other lines are dropped."""
 VALUES: Final = frozenset(
     [
         "amountToFree",
@@ -169,28 +169,28 @@ VALUES: Final = frozenset(
 )
 """Values that are kept."""
 _MESSAGE: Final = re.compile(r'"message":"((?:[^"\\]|\\.){1,1000})"')
-"""The message in a condition that a line has as JSON."""
+"""Finds the message in a condition that a line contains as JSON."""
 _AMOUNTS: Final = ("amountToFree", "size")
 
 
 class Line(msgspec.Struct, frozen=True):
-    """The line as it is captured: `values` are by klog's names, a pod is `namespace/name`."""
+    """The captured form of a line: `values` have klog's names, and a pod is `namespace/name`."""
 
     said: str
     values: dict[str, str | list[str]] = {}
     at: datetime | None = None
     """Its time, because two lines may be equal otherwise."""
     uid: str = ""
-    """The pod's, where the log or the dump names it; else `namespace/name`."""
+    """The pod's UID, if the log or the dump has it; else `namespace/name`."""
     earliest: datetime | None = None
     latest: datetime | None = None
-    """Bounds of its time, where neither log nor dump has the year and the zone."""
-    told: bool = False
-    """An Event of the same dump reports it."""
+    """Bounds of its time, if neither log nor dump has the year and the zone."""
+    is_reported: bool = msgspec.field(name="told", default=False)
+    """True if an Event of the same dump reports it."""
 
 
 def event_of(line: Line, node: str, at: datetime) -> Event | None:
-    """The Event with the content of a line; None if no Event has it."""
+    """Return the Event with the content of a line; None if no Event has it."""
     known = SAID.get(line.said)
     if known is not None and known.kind == "evicted" and "message" in line.values:
         known = known._replace(message="{message}", needs="")
@@ -225,7 +225,7 @@ def event_of(line: Line, node: str, at: datetime) -> Event | None:
 
 
 def _reason_of(error: str) -> str:
-    """The reason that a kubelet gives with an error: of image GC, or of a refusal."""
+    """Return the reason of a kubelet's error: of image GC, or of a refusal."""
     if found := _OUT_OF.match(error):
         return f"OutOf{found[1]}"
     if found := _PREDICATE.match(error):
@@ -265,7 +265,7 @@ def _records(observation: Observation, line: Line) -> list[Record]:
         earliest=line.earliest,
         latest=line.latest,
     )
-    if event is None or line.told:
+    if event is None or line.is_reported:
         event = Event(metadata=EventMetadata("kubelet-log"))
     record = EventRecord(**seen(observation), node=node, change="ADDED", object=event, line=kept_line)
     return [record, *rejection_of_event(observation, event, node)]
@@ -281,7 +281,7 @@ def _number(text: str) -> int | None:
 
 
 def _passing(line: Line, mode: Mode) -> Line:
-    """Return the line with the passing parts of its free texts."""
+    """Return the line with only the kept parts of its free texts."""
     known = SAID.get(line.said)
     reason = _text(line.values.get("reason")) or (known.reason if known is not None else "")
     texts = {name: mode.message(reason, each) for name, each in line.values.items() if isinstance(each, str)}

@@ -1,4 +1,6 @@
-"""NodeResourceTopologies (v1alpha1, v1alpha2, crane's) and Volcano's, kept as JSON: only their rule knows it."""
+"""NodeResourceTopologies (v1alpha1, v1alpha2, crane's) and Volcano's, kept as JSON, because only their rule
+understands them.
+"""
 
 import re
 from typing import Any, Final, NamedTuple
@@ -35,7 +37,7 @@ _clean: Final = Cleaner(_is_kept, STRICT)
 
 
 def _read(document: Any) -> Any:
-    """Keep only the two attributes that are settings of the kubelet; an agent may write anything in others."""
+    """Keep only the two attributes that are kubelet settings, because an agent may write anything in others."""
     if not isinstance(document, dict):
         return document
     read = dict(document)

@@ -1,4 +1,4 @@
-"""Nodes and their kubelets' Leases, on their own and on their cluster's log (rules: nodes-that-do-not-report)."""
+"""Nodes and their kubelets' Leases, on the node's and on the cluster's log (rules: nodes-that-do-not-report)."""
 
 from datetime import datetime
 from functools import partial
@@ -25,7 +25,7 @@ def _passing(node: Node, mode: Mode) -> Node:
 
 
 def _check_name(name: str) -> None:
-    """Return its name. Raises BadRecord for an empty one, whose log would be the cluster's."""
+    """Return the node's name. Raises BadRecord for an empty one, whose log would be the cluster's."""
     if not name:
         raise BadRecord("wrong_value", "the node has no name")
 

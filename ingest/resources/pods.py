@@ -1,6 +1,6 @@
 """Pods: a `PodRecord` on the node's log and a `PodPlacement` on the cluster's.
 
-A pending pod gives one `PodRecord`, on the cluster's log.
+A pending pod becomes one `PodRecord`, on the cluster's log.
 """
 
 from functools import partial
@@ -37,7 +37,7 @@ def _passing(pod: Pod, mode: Mode) -> Pod:
 
 
 def _waiting(statuses: list[ContainerStatus] | None, mode: Mode) -> list[ContainerStatus] | None:
-    """Redact why each container waits: a runtime's message can have an address with credentials."""
+    """Redact why each container waits, because a runtime's message can contain an address with credentials."""
     if statuses is None or all(each.state is None or each.state.waiting is None for each in statuses):
         return statuses
     return [

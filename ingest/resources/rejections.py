@@ -1,7 +1,7 @@
-"""Pods that a kubelet rejected for reasons that the scheduler does not see, for the alerts about all nodes.
+"""Pods that a kubelet rejected for reasons that the scheduler does not see, for the alerts across nodes.
 
-The records come from the pod or the Event itself, not from the log of its node. Records of other logs reach the
-cluster's in no fixed order, and a count over many nodes would depend on it.
+The records come from the pod or the Event itself, not from the log of its node. Records from other logs reach the
+cluster's log in no fixed order, and a count over many nodes would depend on it.
 """
 
 from typing import Final
@@ -13,7 +13,7 @@ from ingest.model.records import Record, RejectionRecord
 from ingest.resources.resource import change_of, seen
 
 UNSEEN_BY_SCHEDULER: Final = frozenset({"TopologyAffinityError", "SMTAlignmentError"})
-"""Nothing keeps the scheduler from placing the next pod on the same node (rules: admission-failures)."""
+"""Reasons that do not keep the scheduler from placing the next pod on the same node (rules: admission-failures)."""
 
 
 def rejection_of_pod(observation: Observation, pod: Pod) -> list[Record]:

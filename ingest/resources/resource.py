@@ -1,4 +1,4 @@
-"""The interface of a resource of the capture format: everything that differs between resources."""
+"""Defines everything that differs between resources of the capture format."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from ingest.model.records import ObjectChange, Record
 
 T = TypeVar("T")
 Fields: TypeAlias = Mapping[str, msgspec.Raw]
-"""An object's fields by their names."""
+"""An object's fields by name."""
 
 
 class Metadata(msgspec.Struct, frozen=True, rename="camel", gc=False):
@@ -49,28 +49,28 @@ class Resource(Generic[T]):
     name: str
     """Name in a capture."""
     decode: Callable[[bytes | msgspec.Raw], T]
-    """Decode the kept fields of an object, without credentials. Raises UNDECODABLE."""
+    """Decodes the kept fields of an object, without credentials. Raises UNDECODABLE."""
     records: Callable[[Observation, T], list[Record]]
-    """At most one record of each type for each log. Raises BadRecord for what makes no sense."""
+    """Returns at most one record of each type for each log. Raises BadRecord for input that makes no sense."""
     strict: Callable[[T], T] = lambda thing: thing
-    """Keep only known texts of an object (rules: known-messages)."""
+    """Keeps only known texts of an object (rules: known-messages)."""
     reads: Callable[[Any], Any] = lambda thing: thing
-    """Keep the fields of an object's JSON for a capture: at least those that `decode` reads."""
+    """Keeps the fields of an object's JSON for a capture: at least those that `decode` reads."""
     secrets: bool = True
-    """True if an object can hold secrets, so that it is redacted before it is written anywhere."""
+    """True if an object can contain secrets, so that it is redacted before it is written anywhere."""
     annotations: Callable[[str], bool] = lambda _: False
-    """Tell whether an annotation stays when an object is redacted."""
+    """Tells whether an annotation stays when an object is redacted."""
     word: str = ""
-    """Its word in the names of files that hold it; by default the last word of its name."""
+    """Its word in the names of files; by default the last word of its name."""
 
     @property
     def file_name(self) -> str:
-        """A pattern of what a file is named for it: `stats-summary`, `stats.summary` or `summary`."""
+        """Return a pattern for names of files with it: `stats-summary`, `stats.summary` or `summary`."""
         *before, last = self.name.split("/")
         return "".join(f"(?:{part}[._-])?" for part in before) + last
 
     def is_named(self, file: str) -> bool:
-        """Tell whether a file's name marks it as this resource."""
+        """Tell whether a file's name contains this resource's word."""
         return (self.word or self.name.rpartition("/")[2]) in file
 
 
@@ -81,31 +81,33 @@ class ApiResource(Resource[Kept]):
     kinds: Mapping[str, str]
     """Kinds of its objects, each with a pattern of their apiVersion."""
     paths: tuple[str, ...]
-    """Paths of the API server; the first one that exists is used."""
+    """Paths on the API server; the first existing one is used."""
     compared: Callable[[Kept], bytes]
-    """Return the fields whose change is news, as JSON that decodes again if deletions are news."""
+    """Returns the fields whose change is news, as JSON that decodes again if deletions are news."""
     log: Callable[[Kept], str] | None = None
     """Returns the node whose log has an object, empty for the cluster's log. None if lists do not reconcile logs."""
     bookmarks: bool = True
     """True if its watch gets bookmarks about once a minute (rules: list-and-watch)."""
     deletion_is_news: bool = True
-    """False for Events, whose DELETED only means that they expired."""
+    """False for Events, for which DELETED only means that they expired."""
     optional: bool = False
-    """True if a cluster may lack it: a custom resource, or one of some versions."""
+    """True if a cluster may lack it: a custom resource, or one that only some versions have."""
     without: str = ""
-    """Consequence if it is refused; empty if that is a problem, or if few clusters have it."""
+    """Consequence if it is refused; empty if a refusal is a problem, or if few clusters have the resource."""
     namespaced: bool = False
-    """True if its objects have namespaces, and can be listed in a single one."""
+    """True if its objects have namespaces, and can be listed in one of them."""
 
     def served_at(self, namespace: str) -> list[str]:
-        """Its paths, in one namespace, or for an empty one in all."""
+        """Return its paths: in one namespace, or for an empty one in all."""
         if not namespace:
             return [*self.paths]
         parts = [path.rpartition("/") for path in self.paths]
         return [f"{version}/namespaces/{namespace}/{plural}" for version, _, plural in parts]
 
     def served_as(self, namespace: str) -> dict[tuple[str, str], str]:
-        """The API's group, empty for the core's, and the plural of its rights, once each, with the first path."""
+        """Return the API group, empty for the core's, and the plural for its permissions, each once, with the first
+        path.
+        """
         served: dict[tuple[str, str], str] = {}
         for at, path in zip(self.served_at(namespace), self.paths, strict=True):
             parts = path.split("/")
@@ -118,17 +120,17 @@ class NodeResource(Resource[T]):
     """A kubelet's answer, or a file on its node."""
 
     fields: Callable[[Fields], bool]
-    """Tell whether an object with these fields is one; a dump shows nothing else."""
+    """Tells whether an object with these fields is one, because a dump shows nothing else."""
     origin: Origin = "kubelet"
     """Origin of one in a dump."""
     node: Callable[[Fields], str] = lambda _: ""
-    """Its node, where it names that itself."""
+    """Returns its node, if the object names that itself."""
     sampled: bool = False
-    """It is sampled at a steady pace, and has its own time."""
+    """True if it is sampled at regular intervals and has its own time."""
     dated: bool = False
-    """It has its own time, without a pace."""
+    """True if it has its own time, without regular intervals."""
     timeless: bool = False
-    """It has no time, and holds for the whole dump."""
+    """True if it has no time, and applies to the whole dump."""
     file: str = ""
     """Path of the node's JSON file below the root, which the agent reads."""
 
@@ -144,9 +146,9 @@ class KubeletResource(NodeResource[T]):
     without: str
     """Consequence if it is forbidden."""
     read: Callable[[bytes], bytes] = lambda body: body
-    """The object that an answer becomes."""
+    """Builds the object from an answer."""
     started_at: Callable[[bytes], bytes] = lambda _: b""
-    """Returns the start time of the kubelet's process from an answer, if the answer has it."""
+    """Returns the start time of the kubelet's process from an answer, if it has it."""
     after_restart: bool = False
     """True if it is requested at once after a restart or a failure."""
     after_change: bool = False
@@ -159,7 +161,7 @@ class _Seen(TypedDict):
 
 
 def seen(observation: Observation) -> _Seen:
-    """The fields that every record of an observation has."""
+    """Return the fields that every record of an observation has."""
     return {"ts": observation.ts, "cluster": observation.cluster}
 
 

@@ -1,8 +1,7 @@
-"""Objects besides nodes and pods that the scheduler and the eviction API use: namespaces, storage, claims of devices,
-disruption budgets (rules: scheduler-fit, scheduler-volumes, scheduler-devices, drain).
-
-They are kept as JSON, because only the rule that reads one understands it. All of them are on the cluster's log.
-They are of no use in a single namespace, where nodes are not watched.
+"""Objects other than nodes and pods that the scheduler and the eviction API use: namespaces, storage, claims of
+devices, disruption budgets (rules: scheduler-fit, scheduler-volumes, scheduler-devices, drain). They are kept as
+JSON, because only the rule that reads one understands it. All of them are on the cluster's log. They are useless for
+a single namespace, where nodes are not watched.
 """
 
 from functools import partial
@@ -35,7 +34,7 @@ _encode: Final = msgspec.json.Encoder().encode
 def scheduled(
     type_: type[Kept], api: str, *paths: str, without: str, annotations: type[msgspec.Struct] = KeptObject
 ) -> ApiResource[Kept]:
-    """A resource whose kind has the name of its type; `api` is a pattern of its apiVersion."""
+    """Build a resource whose kind has the name of its type; `api` is a pattern of its apiVersion."""
     name = paths[0].rpartition("/")[2]
 
     def records(observation: Observation, thing: Kept) -> list[Record]:

@@ -1,5 +1,5 @@
-"""A scheduler's cache and its queues: from its metrics, or from the dump that it logs at SIGUSR2 (rules:
-scheduler-cache, scheduling-queue).
+"""A scheduler's cache and queues: from its metrics, or from the dump that it logs at SIGUSR2 (rules: scheduler-cache,
+scheduling-queue).
 """
 
 import re
@@ -23,7 +23,7 @@ _STANDS_BY: Final = re.compile(r'^leader_election_master_status\{name="[^"\n]{1,
 _DUMP: Final = "Dump of cached NodeInfo"
 _QUEUE: Final = "Dump of scheduling queue"
 _CLOSED: Final = re.compile(rb"\n(?:\S+ std(?:out|err) [FP] )? >")
-"""The end of a value of several lines."""
+"""The end of a multi-line value."""
 _QUEUES: Final = ("active", "backoff", "unschedulable")
 """In the order of the summary, and of the pods below it."""
 _SUMMARY: Final = re.compile(r"activeQ:([0-9]{1,9}); backoffQ:([0-9]{1,9}); unschedulablePods:([0-9]{1,9})")
@@ -31,11 +31,11 @@ _QUEUED: Final = re.compile(
     r'name: [^\s,"\\]{1,253}, namespace: [^\s,"\\]{1,63}, uid: ([0-9A-Za-z.-]{1,64}), phase: '
 )
 _BEFORE_SUMMARY: Final = 300
-"""Characters between the two words and the summary, at most, with a runtime's prefix."""
+"""Maximum number of characters between the two words and the summary, with a runtime's prefix."""
 _MOST_QUEUED: Final = 10_000
-"""Pods of a dump whose queue is kept; the numbers count them all."""
+"""Maximum number of pods of a dump whose queue is kept; the numbers count all."""
 _LONGEST: Final = 1000
-"""Bytes that a dump has for one of them, at most."""
+"""Maximum number of bytes for one of them in a dump."""
 _NODE: Final = re.compile(
     r"Node name: ([^\s\"\\]{1,253})(?:\r?\n|\\n)(?:\S+ std(?:out|err) [FP] )?[ \t]*(?:Deleted: (true|false))?"
 )
@@ -65,7 +65,9 @@ def is_about_a_cache(text: bytes) -> bool:
 
 
 def about_the_cache(log: bytes) -> bytes:
-    """The lines of a scheduler's log that are: of its last comparison, and of its last dump the nodes and queues."""
+    """Return such lines of a scheduler's log: of its last comparison, and of the nodes and queues in its last
+    dump.
+    """
     compared = [each for each in _MISMATCH_LINE.findall(log) if _MISSED.search(each)][-1:]
     _, dump, rest = log.rpartition(_DUMP.encode())
     cache, queues, queue = rest.partition(_QUEUE.encode())
@@ -75,7 +77,7 @@ def about_the_cache(log: bytes) -> bytes:
 
 
 def _about_queues(dump: bytes) -> list[bytes]:
-    """Return the lines about the queues of what follows `_QUEUE`; none without a summary."""
+    """Return the lines about queues after `_QUEUE`; none without a summary."""
     dumped = dump.decode(errors="replace")
     summary = _SUMMARY.search(dumped, 0, _BEFORE_SUMMARY)
     pods = islice(_QUEUED.finditer(dumped), _MOST_QUEUED if summary else 0)
@@ -83,19 +85,21 @@ def _about_queues(dump: bytes) -> list[bytes]:
 
 
 def of_queues(metrics: str) -> list[re.Match[str]]:
-    """The lines of a scheduler's metrics that count the pods of its queues; none of one that does not lead."""
+    """Return the lines of a scheduler's metrics with the numbers of pods in its queues; none if it is not the
+    leader.
+    """
     return [] if _STANDS_BY.search(metrics) else [*islice(_PENDING.finditer(metrics), len(_QUEUES) + 1)]
 
 
 def _queues(metrics: str, dumped: str) -> tuple[SchedulerQueue, ...]:
-    """The queues by a dump, else by metrics: a dump lists the pods of one queue after those of the other."""
+    """Parse queues from a dump, else from metrics. A dump lists the pods of one queue after those of the other."""
     summary = _SUMMARY.search(dumped, 0, _BEFORE_SUMMARY)
     if summary is None:
         return tuple(SchedulerQueue(each[1], _number(each[2])) for each in of_queues(metrics))
     pods = [int(each) for each in summary.groups()]
     uids = [each[1] for each in islice(_QUEUED.finditer(dumped), min(sum(pods), _MOST_QUEUED))]
     if len(uids) < min(sum(pods), _MOST_QUEUED):
-        uids = []  # of a dump that was cut: whose queue is meant is unknown
+        uids = []  # a truncated dump does not show whose queue is meant
     left = iter(uids)
     return tuple(SchedulerQueue(queue, n, tuple(islice(left, n))) for queue, n in zip(_QUEUES, pods, strict=True))
 

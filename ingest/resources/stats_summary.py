@@ -20,11 +20,11 @@ _is_average: Final = re.compile(r".*\.avg\d+").fullmatch
 _is_statistic: Final = re.compile(
     r".*(?:Bytes|Cores|Seconds|Faults|[iI]nodes|inodesFree|inodesUsed|maxpid|curproc|process_count|\.total|\.avg\d+)"
 ).fullmatch
-"""Match the path of a field."""
+"""Matches the path of a field."""
 _strict: Final = msgspec.json.Decoder(Summary).decode
 _anything: Final = msgspec.json.Decoder().decode
 _SERVICE_ACCOUNT_VOLUME: Final = "kube-api-access-"
-"""Prefix that the API server gives the projected volume of a service account's token."""
+"""Prefix that the API server gives to the projected volume of a service account's token."""
 _DNS_LABEL: Final = re.compile("[a-z0-9-]{1,63}").fullmatch
 _NODE_SOURCES: Final = sources(NodeSample)
 _POD_SOURCES: Final = sources(PodColumns)
@@ -35,7 +35,7 @@ _PSI_FIELDS: Final = [name for name in _POD_SOURCES if "_psi_" in name]
 
 
 class _Local(NamedTuple):
-    """The fields of a pod without a source: its local storage, as the eviction manager adds it up."""
+    """The fields of a pod without a path: its local storage, as the eviction manager adds it up."""
 
     rootfs_used_bytes: int
     rootfs_inodes_used: int
@@ -51,9 +51,9 @@ def node_sample(node: NodeStats) -> NodeSample:
 
 
 def pod_columns(pods: list[PodStats]) -> PodColumns:
-    """The pods' rows of `pod_samples` by column.
+    """Return the pods' rows of `pod_samples` by column.
 
-    Left out are the volumes of claims and the service account's token, which lie elsewhere or in memory
+    It leaves out the volumes of claims and the service account's token, which are elsewhere or in memory
     (rules: eviction-order). A summary does not distinguish a Secret or a memory-backed emptyDir from a local volume,
     so these are counted.
     """
@@ -81,8 +81,8 @@ def _local(pod: PodStats) -> _Local:
 
 
 def _in_volumes(volumes: list[Volume]) -> tuple[int, int, str]:
-    """Bytes and inodes of the volumes that the eviction manager counts (rules: eviction-order), as far as the summary
-    alone shows, and those of each that has an API server's name.
+    """Return bytes and inodes of the volumes that the eviction manager counts (rules: eviction-order), as far as the
+    summary shows, and those of each with a name from an API server.
     """
     used_bytes = inodes = 0
     each = []
@@ -98,7 +98,7 @@ def _in_volumes(volumes: list[Volume]) -> tuple[int, int, str]:
 
 
 def _decode(data: bytes | msgspec.Raw) -> Summary:
-    """A summary without impossible numbers: kubelets wrap what they compute below 0 to unsigned 64 bits."""
+    """Decode a summary without impossible numbers: kubelets wrap negative results to unsigned 64 bits."""
     try:
         found = _strict(data)
         return msgspec.structs.replace(found, impossible="") if found.impossible else found
@@ -110,7 +110,10 @@ def _decode(data: bytes | msgspec.Raw) -> Summary:
 
 
 def _possible(value: Any, path: str, left_out: list[str]) -> Any:
-    """JSON without the numbers that no statistic has. Programs write large ones with an exponent, which stay."""
+    """Return JSON without numbers that no statistic can have.
+
+    Programs write large numbers with an exponent; those stay.
+    """
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if is_number and 0 <= value <= INT64_MAX and (_is_average(path) or value == int(value)):
         return value if _is_average(path) else int(value)
@@ -138,7 +141,9 @@ def _named_node(fields: Fields) -> str:
 
 
 def _known(summary: Summary) -> tuple[NodeSample, PodColumns]:
-    """Leave out zeros of PSI, as kernels without it have: some task has waited since boot (rules: psi-and-swap)."""
+    """Leave out PSI values of 0, which kernels without PSI have: some task has waited since boot
+    (rules: psi-and-swap).
+    """
     sample, pods = node_sample(summary.node), pod_columns(summary.pods or [])
     if sample.cpu_psi_some_total_nanoseconds == 0:
         nothing = [None] * len(pods.uid)
@@ -163,5 +168,5 @@ STATS_SUMMARY: Final = KubeletResource(
     sampled=True,
     seconds=10.0,
     permission="nodes/stats",
-    without="there are no statistics, trends and forecasts",
+    without="there are no statistics, trends or forecasts",
 )

@@ -1,4 +1,4 @@
-"""The resources of the capture format, and no others. The order puts a dump's causes before their effects."""
+"""Lists the resources of the capture format. The order puts a dump's causes before their effects."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -60,4 +60,4 @@ SCHEDULED: Final = frozenset(each.name for each in (NAMESPACES, *STORAGE, *RESOU
 POLLED: Final[tuple[KubeletResource[Any], ...]] = tuple(
     sorted((each for each in TABLE if isinstance(each, KubeletResource)), key=lambda each: each.seconds)
 )
-"""The most frequent question comes first, so that a kubelet's restart is known before its settings are due."""
+"""The most frequent request comes first, so that a kubelet's restart is known before its settings are due."""

@@ -1,1 +1,1 @@
-"""The commands of `leadsman`, a file each, and how their answers are presented."""
+"""The commands of `leadsman`, one file each, and the presentation of their answers."""

@@ -1,4 +1,4 @@
-"""`leadsman agent`: one node's machine."""
+"""`leadsman agent`: reads the machine of one node."""
 
 from functools import partial
 from pathlib import Path

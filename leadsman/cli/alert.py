@@ -1,4 +1,4 @@
-"""`leadsman alert`: alerts to their receivers."""
+"""`leadsman alert`: sends alerts to receivers."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""`leadsman backtest`: rule sets tried on captures."""
+"""`leadsman backtest`: tries rule sets on captures."""
 
 from __future__ import annotations
 

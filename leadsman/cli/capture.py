@@ -1,4 +1,4 @@
-"""`leadsman capture`: a live cluster into files."""
+"""`leadsman capture`: records a live cluster to files."""
 
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -72,7 +72,7 @@ def command(
 ) -> None:
     """Record what a cluster and its kubelets report, without credentials, until Ctrl-C; replay it anywhere.
 
-    A process that is killed loses at most its last line.
+    If it is killed, at most the last line is lost.
     """
     from ingest.live.record import record
     from leadsman.cli.live import live_settings, run_served, watch_flags

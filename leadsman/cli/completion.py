@@ -1,4 +1,4 @@
-"""`leadsman completion`: what a shell offers while somebody types."""
+"""`leadsman completion`: offers completions to a shell."""
 
 import re
 from functools import partial
@@ -10,7 +10,7 @@ SHELLS = ("bash", "zsh", "fish")
 PROGRAM = "leadsman"
 _PLAIN = re.compile(r"[\w./:@+,][\w./:@%+=,-]*")
 VARIABLE = "_LEADSMAN_COMPLETE"
-"""Click's: what the script sets when it asks for completions."""
+"""The variable that click's completion script sets."""
 
 
 @click.command(
@@ -52,7 +52,7 @@ def questions(ctx: click.Context, param: click.Parameter, begun: str) -> list[Co
 
 
 def parameters(ctx: click.Context, param: click.Parameter, begun: str) -> list[CompletionItem]:
-    """`K=` of the question that is named already, and the values of a node or cluster."""
+    """Complete `K=` of the question on the command line, and the values of a node or cluster."""
     from sql.questions.queries import saved_queries
 
     name, equals, value = begun.partition("=")
@@ -64,7 +64,7 @@ def parameters(ctx: click.Context, param: click.Parameter, begun: str) -> list[C
 
 
 def forms(ctx: click.Context, param: click.Parameter, begun: str) -> list[CompletionItem]:
-    """The values of `--by` of the question that is named already."""
+    """Complete the values of `--by` of the question on the command line."""
     from sql.questions.queries import saved_queries
 
     del param
@@ -73,7 +73,7 @@ def forms(ctx: click.Context, param: click.Parameter, begun: str) -> list[Comple
 
 
 def _question(ctx: click.Context) -> str:
-    """The name that stands in the line; click has it among other words while an option lacks its value."""
+    """Return the question on the command line. While an option lacks its value, click has it among other words."""
     return ctx.params.get("name") or next(iter(ctx.args), "")
 
 
@@ -85,7 +85,7 @@ def contexts(ctx: click.Context, param: click.Parameter, begun: str) -> list[Com
 
 
 def _named(column: str, table: str, ctx: click.Context, param: click.Parameter, begun: str) -> list[CompletionItem]:
-    """Nothing if the database cannot be asked: an error would stand in the middle of the reader's line."""
+    """Return no choices if the database cannot be queried: an error would appear in the middle of the user's line."""
     from leadsman.cli.database import existing_database
     from leadsman.cli.given import DEFAULT_DSN
     from sql.database.errors import DatabaseError
@@ -107,5 +107,5 @@ namespaces = partial(_named, "namespace", "pod_bindings")
 
 
 def _fits(name: str, begun: str) -> bool:
-    """A name that continues what was typed, and that every shell takes as it is."""
+    """Tell whether a name continues what was typed and needs no quoting in any shell."""
     return name.startswith(begun) and _PLAIN.fullmatch(name) is not None

@@ -1,4 +1,4 @@
-"""`leadsman config`: the settings in force, and a file of all there are."""
+"""`leadsman config`: shows the settings in force, and writes a file of all settings."""
 
 from pathlib import Path
 
@@ -29,7 +29,10 @@ def command(ctx: click.Context, config: Path | None, kafka: str | None, db: str 
 @command.command("init", epilog="Examples: leadsman config init prod.yaml; leadsman config init -")
 @click.argument("file", type=options.FILE, default="leadsman.yaml")
 def init(file: Path) -> None:
-    """Write a file with every setting, its default and meaning. Nothing is set in it yet; - prints it."""
+    """Write a file with every setting, its default and meaning.
+
+    All of them are commented out; - prints the file instead.
+    """
     from common.private import open_private
     from leadsman.run.settings import Settings, settings_file
 

@@ -7,8 +7,8 @@ from rich.console import Console
 
 WIDE: Final = 4096
 out: Final = Console(highlight=False, markup=False)
-"""Words: wrapped at the terminal's width."""
+"""Text: wrapped at the terminal's width."""
 err: Final = Console(highlight=False, markup=False, stderr=True)
-"""Notes for the user, apart from the result."""
+"""Notes to the user, separate from the result."""
 wide: Final = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else WIDE)
-"""Tables: whole lines where no terminal sets a width."""
+"""Tables: whole lines if no terminal sets a width."""

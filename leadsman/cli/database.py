@@ -1,4 +1,4 @@
-"""The database that a command asks."""
+"""Opens the database that a command queries."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 @contextmanager
 def existing_database(dsn: str, *, write: bool = False) -> Iterator[Database]:
-    """A database that is there and of this version, opened to read unless `write`. Raises DatabaseError.
+    """Open an existing database of this version, to read unless `write`. Raises DatabaseError.
 
-    One to read may be held by `leadsman up` or `leadsman serve`, which then answers.
+    If `leadsman up` or `leadsman serve` holds it, that process answers queries.
     """
     from sql.database.held import connect_to_read
     from sql.database.open import connect
@@ -32,9 +32,9 @@ def existing_database(dsn: str, *, write: bool = False) -> Iterator[Database]:
 
 @contextmanager
 def readable_database(dsn: str, *, hold: bool = False) -> Iterator[Database]:
-    """A database to show, opened to read; one without any tables is empty, one of an older version is an error.
+    """Open a database to show. One without tables counts as empty; one of an older version is an error.
 
-    With `hold`, it has to be opened in this process.
+    With `hold`, this process must open it itself.
     """
     from sql.database.errors import SchemaMissing
     from sql.database.held import connect_to_read
@@ -48,9 +48,9 @@ def readable_database(dsn: str, *, hold: bool = False) -> Iterator[Database]:
 
 
 def called_as(dsn: str) -> str:
-    """Return the command as the reader can type it again, with the database where it would take another one.
+    """Return the command as the user can type it again, with the database unless it is the default.
 
-    A server's DSN may hold a password, so a placeholder stands for it.
+    A server's DSN may contain a password, so a placeholder stands for it.
     """
     from sql.database.dsn import Embedded, parse_dsn
 

@@ -1,4 +1,4 @@
-"""`leadsman digest`: two databases compared."""
+"""`leadsman digest`: compares two databases."""
 
 import click
 

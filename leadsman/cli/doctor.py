@@ -64,12 +64,12 @@ def status(found: Sequence[Diagnosis]) -> int:
 
 
 def shown(each: Diagnosis) -> str:
-    """Format in lines of at most 80 columns, except a command, which people copy."""
+    """Format lines of at most 80 columns, except commands, which people copy."""
     line = plain(f"{_MARKS[each.state]}{each.what}: {each.detail}", MESSAGE)
     text = textwrap.fill(line, WIDTH, subsequent_indent=_INDENT, break_on_hyphens=False)
     return f"{text}\n{_INDENT}> {plain(each.mend, MESSAGE)}" if each.mend else text
 
 
 def _typed(program: str, given: str, mend: str) -> str:
-    """Name the database and the settings that were checked in each command of Leadsman."""
+    """Add the checked database and settings to each Leadsman command, so that it can be copied."""
     return _COMMAND.sub(lambda found: f"{program} {found[1]}{given if found[1] in _CONFIGURED else ''}", mend)

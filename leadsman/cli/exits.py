@@ -1,4 +1,4 @@
-"""Ends a command with a status, and with one sentence where it failed."""
+"""Ends a command with an exit status, and with one sentence if it failed."""
 
 import sys
 from collections.abc import Mapping
@@ -40,7 +40,7 @@ EXIT_NOT_SEEN: Final = 16
 EXIT_INTERRUPTED: Final = 130
 
 MESSAGE: Final = 2000
-"""Characters of an error."""
+"""Maximum number of characters of an error."""
 STATUSES: Final[Mapping[int, str]] = {
     0: "done",
     EXIT_NO_FIT: "fit found no room, a drain would not move every pod, "
@@ -79,7 +79,7 @@ _STATUSES: Final[tuple[tuple[type[Exception], int], ...]] = (
     (FileNotFoundError, EXIT_NO_SOURCE),
     (PermissionError, EXIT_NO_SOURCE),
 )
-"""The first that an error is of."""
+"""Exit statuses by error; the first matching type counts."""
 
 
 class Mistake(NamedTuple):
@@ -90,7 +90,7 @@ class Mistake(NamedTuple):
 
 
 def mistake(error: Exception) -> Mistake | None:
-    """A command's message for an error, and its status; None for a defect of ours."""
+    """Return a command's message for an error, and its exit status; None for a bug in Leadsman."""
     if files := _unusable_files(error):
         return Mistake(f"Kafka cannot be used: kafka.{files}", EXIT_NO_KAFKA)
     status = next((status for kind, status in _STATUSES if isinstance(error, kind)), None)
@@ -98,14 +98,14 @@ def mistake(error: Exception) -> Mistake | None:
 
 
 def _unusable_files(error: BaseException | None) -> FilesUnusable | None:
-    """The root cause of a Kafka client's failure; a database's are errors of the database."""
+    """Return the root cause of a Kafka client's failure; a database's failures are DatabaseErrors."""
     while error is not None and not isinstance(error, FilesUnusable):
         error = error.__cause__
     return error
 
 
 def note(line: str) -> None:
-    """Print a line for the user to standard error, apart from the result."""
+    """Print a line for the user to standard error, separate from the result."""
     click.echo(plain(line, MESSAGE), err=True)
 
 

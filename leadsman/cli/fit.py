@@ -1,4 +1,4 @@
-"""`leadsman fit`: where a pod would fit now."""
+"""`leadsman fit`: shows where a pod would fit now."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from leadsman.cli import completion, options
 from leadsman.cli.exits import EXIT_BAD_INPUT, EXIT_NO_FIT
 
 if TYPE_CHECKING:
-    from sql.questions.fit import Known
+    from sql.questions.fit import ClusterFacts
     from streams.questions.fit import Answer
     from streams.questions.fit_request import FitRequest
 
@@ -162,7 +162,7 @@ def command(
         click.get_current_context().exit(EXIT_NO_FIT)
 
 
-def _print(known: Known, request: FitRequest, found: Answer, form: str, *, insists: bool, more: bool) -> None:
+def _print(known: ClusterFacts, request: FitRequest, found: Answer, form: str, *, insists: bool, more: bool) -> None:
     from leadsman.cli.present.fit import fit_columns, fit_lines, fit_rows
     from leadsman.cli.present.tables import show_columns, show_lines, show_raw
     from sql.questions.fit import fit_document
@@ -172,7 +172,7 @@ def _print(known: Known, request: FitRequest, found: Answer, form: str, *, insis
         show_columns(fit_columns(found), form)
 
 
-def _print_answers(questions: Iterable[bytes], known: Known, node: str) -> None:
+def _print_answers(questions: Iterable[bytes], known: ClusterFacts, node: str) -> None:
     import msgspec
 
     bad = False
@@ -184,7 +184,7 @@ def _print_answers(questions: Iterable[bytes], known: Known, node: str) -> None:
 
 
 def _read(manifest: IO[bytes]) -> Any:
-    """The first document of a YAML file. Raises BadFitRequest."""
+    """Read the first document of a YAML file. Raises BadFitRequest."""
     import yaml
 
     from ingest.files.yaml_documents import AliasError, first_document
@@ -202,8 +202,8 @@ def _read(manifest: IO[bytes]) -> Any:
         raise BadFitRequest(f"not YAML: {' '.join(str(error).split())[:200]}") from None
 
 
-def _answers(lines: Iterable[bytes], known: Known, node: str) -> Iterator[dict[str, Any]]:
-    """The answer to each line that is not blank; `node` is asked where a line names none."""
+def _answers(lines: Iterable[bytes], known: ClusterFacts, node: str) -> Iterator[dict[str, Any]]:
+    """Yield the answer to each line that is not blank; a line without a node uses `node`."""
     from sql.questions.fit import fit_document
     from sql.questions.queries import BadParameter
     from streams.questions.fit import answer

@@ -1,4 +1,4 @@
-"""Checks the arguments of a command line during parsing, so that a mistake costs no work and leaves nothing."""
+"""Checks command-line arguments during parsing, so that a mistake does no work and leaves nothing behind."""
 
 import stat
 from pathlib import Path
@@ -16,7 +16,7 @@ _MOST_NAMED: Final = 5
 
 class ReadableFile(click.Path):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The path. Raises WrongUsage for a file that cannot be opened, before a command begins to work."""
+        """Return the path. Raises WrongUsage for a file that cannot be opened, before a command begins to work."""
         path = Path(str(super().convert(value, param, ctx)))
         try:
             path.open("rb").close()
@@ -26,7 +26,7 @@ class ReadableFile(click.Path):
 
 
 def readable_sources(ctx: click.Context, param: click.Parameter, paths: tuple[Path, ...]) -> tuple[Path, ...]:
-    """The paths, if each can be opened and one holds anything. Raises SourceUnusable, before any work."""
+    """Return the paths, if all can be opened and one has content. Raises SourceUnusable, before any work."""
     del ctx, param
     for path in paths:
         _openable(path)
@@ -57,7 +57,7 @@ def _openable(path: Path) -> None:
 
 
 def existing_database(ctx: click.Context, param: click.Parameter, dsn: str) -> str:
-    """The address. Raises DatabaseError if its folder is not there, before a command begins to work."""
+    """Return the address. Raises DatabaseError if its folder is missing, before a command begins to work."""
     from sql.database.dsn import existing
 
     del param

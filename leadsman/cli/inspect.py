@@ -1,4 +1,4 @@
-"""`leadsman inspect`: what a source holds."""
+"""`leadsman inspect`: summarises what a source contains."""
 
 from datetime import datetime
 from pathlib import Path
@@ -13,7 +13,8 @@ from leadsman.cli.exits import EXIT_BAD_INPUT, EXIT_NO_SOURCE, fail
 @options.sources
 @options.output
 def command(paths: tuple[Path, ...], cluster: str, node: str, at: datetime | None, form: str) -> None:
-    """Show what captures, kubectl dumps, must-gathers and bundles hold: resources, time range, nodes, gaps, errors.
+    """Show what captures, kubectl dumps, must-gathers and bundles contain: resources, time range, nodes, gaps,
+    errors.
 
     Nothing is written.
     """

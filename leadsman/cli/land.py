@@ -1,4 +1,4 @@
-"""`leadsman land` writes Kafka's messages to the database."""
+"""`leadsman land`: writes Kafka's messages to the database."""
 
 from pathlib import Path
 

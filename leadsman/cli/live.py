@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 ANSWERING: Final = frozenset({"agent", "look"})
-"""Parts that print findings to standard output, and so log to standard error."""
+"""Parts that print findings to standard output, and therefore log to standard error."""
 
 
 def watch_flags(
@@ -29,7 +29,7 @@ def watch_flags(
     leader_election: bool | None = None,
     **named_alike: Any,
 ) -> dict[str, Any]:
-    """The options of `options.live` that were given, as settings."""
+    """Return the options of `options.live` that were given, as settings."""
     of_kubelets = {
         "access": kubelet,
         "addresses": dict(kubelet_address) or None,
@@ -43,7 +43,7 @@ def watch_flags(
 
 
 def live_settings(config: Path | None, *, kafka: str | None = None, **flags: Any) -> Settings:
-    """The settings in force. Raises SettingsError."""
+    """Return the settings in force. Raises SettingsError."""
     from leadsman.run.settings import load
 
     return load(config, kafka=_given({"bootstrap_servers": kafka}), **flags)
@@ -58,7 +58,7 @@ async def until_signal(work: Callable[[asyncio.Event], Awaitable[None]]) -> None
 
 
 def run_served(settings: Settings, part: str, work: Awaitable[Result]) -> Result:
-    """Run a part to its end, with logs and telemetry by the settings. Raises WrongUsage."""
+    """Run a part to its end, with logs and telemetry as set. Raises WrongUsage."""
     from common.logs import configure
 
     configure(settings.log, sys.stderr if part in ANSWERING else sys.stdout)
@@ -66,7 +66,7 @@ def run_served(settings: Settings, part: str, work: Awaitable[Result]) -> Result
 
 
 def run_part(settings: Settings, part: str, work: Awaitable[Result]) -> Result:
-    """Run a part to its end with telemetry, and leave the logs as they are."""
+    """Run a part to its end with telemetry, without changing the logs."""
     from common import loop
     from common.cycles import timed_searches
     from common.telemetry import served
@@ -79,12 +79,12 @@ def run_part(settings: Settings, part: str, work: Awaitable[Result]) -> Result:
         ):
             return await work
 
-    return loop.run(run())  # uvloop: a tenth less for each message than asyncio's own loop
+    return loop.run(run())  # uvloop takes a tenth less time for each message than asyncio's own loop
 
 
 @asynccontextmanager
 async def pushed(settings: Settings, part: str) -> AsyncIterator[None]:
-    """Push the figures of a part to an OpenTelemetry collector while it runs, if the settings name one."""
+    """Push the metrics of a part to an OpenTelemetry collector while it runs, if configured."""
     if not settings.telemetry.otlp_endpoint:
         yield
         return

@@ -1,4 +1,4 @@
-"""`leadsman look`: what is wrong, in one shot, of a cluster or of files; nothing is left behind."""
+"""`leadsman look`: reports once what is wrong with a cluster or in files, and stores nothing."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def command(
 
 @contextmanager
 def _temporary(settings: Settings) -> Iterator[tuple[Settings, str]]:
-    """The settings with a database of its own, which goes with the block."""
+    """Yield the settings with a temporary database, which is deleted after the block."""
     from tempfile import TemporaryDirectory
 
     import pydantic
@@ -133,7 +133,7 @@ def _watch(settings: Settings, seconds: float, namespace: str) -> None:
     dsn = settings.db.get_secret_value()
     preload(dsn)
     with ThreadPoolExecutor(1) as meanwhile:
-        making = meanwhile.submit(lambda: _made(dsn).close())  # mostly without Python's lock
+        making = meanwhile.submit(lambda: _made(dsn).close())  # mostly without the interpreter's lock
 
         from common.tasks import in_thread
         from leadsman.cli.live import run_served, until_signal
@@ -150,7 +150,7 @@ def _watch(settings: Settings, seconds: float, namespace: str) -> None:
 
 
 def _print_first(database: Database, namespace: str) -> None:
-    """Print what the lists show to standard error; standard output gets only the result."""
+    """Print findings from the first lists to standard error; standard output gets only the result."""
     from leadsman.cli.console import err
     from leadsman.cli.present.story import print_first
 
@@ -165,7 +165,7 @@ def _read(settings: Settings, dsn: str, paths: tuple[Path, ...]) -> Iterator[tup
 
     preload(dsn)
     with ExitStack() as stack:
-        making = stack.enter_context(ThreadPoolExecutor(1)).submit(_opened, dsn)  # mostly without Python's lock
+        making = stack.enter_context(ThreadPoolExecutor(1)).submit(_opened, dsn)  # mostly without the GIL
         stack.callback(_close, making)
 
         from ingest.files.ahead import read_ahead

@@ -15,7 +15,7 @@ from common.text import nearest, plain
 from leadsman.cli.exits import EXIT_INTERRUPTED, EXITS, MESSAGE, fail, mistake
 
 EXTRAS: Final[Mapping[str, str]] = {"google": "agent", "grpc": "agent"}
-"""The extra that installs a package, for packages that a command imports."""
+"""The extra of Leadsman that installs a package, by the package."""
 
 
 MOST_FILES: Final = 65_536
@@ -41,7 +41,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         "capture": "Record a live cluster to files, without secrets",
     },
     "Answers": {
-        "query": "Run a saved question, or SQL of your own",
+        "query": "Run a saved question, or your own SQL",
         "fit": "Show which nodes can take a pod, and why others cannot",
         "report": "Write an incident as one HTML file",
         "serve": "Serve the report as a live, read-only page",
@@ -112,7 +112,8 @@ def _split_examples(command: click.Command) -> None:
 class Commands(click.Group):
     """The commands under their headings. An error that the user can fix is one sentence, not a traceback.
 
-    Each has a module of its name beside this one (with `_` for `-`), and in it a click command named `command`.
+    Each command is a module of its name next to this one (with `_` for `-`), which defines a click command named
+    `command`.
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:

@@ -1,4 +1,4 @@
-"""`leadsman mcp`: the database's answers for assistants."""
+"""`leadsman mcp`: answers questions of assistants from the database."""
 
 import sys
 from pathlib import Path
@@ -27,9 +27,9 @@ PORT = 8421
 def command(*, http: bool, host: str, port: int, token_file: Path | None, db: str) -> None:
     """Answer an assistant's questions (Model Context Protocol): the story, saved questions, eviction order, fit, SQL.
 
-    Nothing is ever written. Needs the extra mcp: pipx install '.[embedded,mcp]' in a checkout. An embedded database
-    belongs to one process. If `leadsman up` or `leadsman serve` holds it, that process is asked. Otherwise this one
-    holds it, and answers other commands that only read.
+    It never writes. Needs the extra mcp: pipx install '.[embedded,mcp]' in a checkout. An embedded database belongs
+    to one process. If `leadsman up` or `leadsman serve` holds it, the questions go to that process. Otherwise this
+    process holds it, and answers other commands that only read.
     """
     import asyncio
 

@@ -1,4 +1,4 @@
-"""`leadsman migrate`: the schema, and how long rows stay."""
+"""`leadsman migrate`: updates the schema, and sets how long rows are kept."""
 
 from collections.abc import Callable
 from typing import Any
@@ -26,7 +26,7 @@ def _keep_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @options.db
 @_keep_options
 def command(db: str, **days: int | None) -> None:
-    """Bring a database to this version's schema, and change how long it keeps rows.
+    """Update a database to this version's schema, and set how long it keeps rows.
 
     A server keeps raw samples for 7 days after they were stored. It keeps events, roll-ups and changes of pods for 90
     days, and findings, alerts, source errors and dead letters for 365. The rows of running pods and firing alerts

@@ -19,7 +19,7 @@ Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 Completed: TypeAlias = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 PORT: Final = 8420
 NODES: Final = 2
-"""Nodes that a report shows in detail."""
+"""Number of nodes that a report shows in detail."""
 _DAYS: Final = re.compile(r"([0-9]{1,6})d")
 
 
@@ -28,7 +28,9 @@ FILE: Final = click.Path(path_type=Path)
 
 
 def time(text: str) -> datetime:
-    """A time as ISO 8601, in the reader's zone where it names none, or a duration before now, as 1h or 2d."""
+    """Parse a time in ISO 8601, in the user's zone unless it names one, or a duration before now, such as 1h or
+    2d.
+    """
     try:
         before = ago(text)
         found = datetime.fromisoformat(text) if before is None else datetime.now(UTC) - before
@@ -38,12 +40,12 @@ def time(text: str) -> datetime:
 
 
 def when(text: str) -> datetime | timedelta:
-    """A time as `time` reads it, or a duration before an end that `leadsman.cli.since` finds."""
+    """Parse a time like `time`, or a duration before an end that `leadsman.cli.since` finds."""
     return ago(text) or time(text)
 
 
 def ago(text: str) -> timedelta | None:
-    """A duration such as 90s, 1h30m or 2d; None for text that is not a positive one."""
+    """Parse a duration such as 90s, 1h30m or 2d; None for text that is not a positive duration."""
     days = _DAYS.fullmatch(text)
     try:
         seconds = int(days[1]) * 86_400 if days else parse_duration(text)
@@ -53,7 +55,7 @@ def ago(text: str) -> timedelta | None:
 
 
 def duration(text: str) -> float:
-    """Seconds, from `60s`, `5m` or `1h`."""
+    """Parse a duration such as `60s`, `5m` or `1h` to seconds."""
     try:
         found = parse_duration(text)
     except BadValue as error:
@@ -72,12 +74,12 @@ def pair(text: str) -> tuple[str, str]:
 
 
 def _all(*options: Decorator) -> Decorator:
-    """Several options as one, in this order in the help."""
+    """Combine several options into one decorator; the help lists them in this order."""
     return lambda command: reduce(lambda inner, option: option(inner), reversed(options), command)
 
 
 def of_database(name: str, complete: Completed, text: str, *short: str) -> Decorator:
-    """A name that completion finds in the database; empty if it is not given."""
+    """Build an option with completion from the database; empty if it is not given."""
     return click.option(
         name, *short, default="", show_default=False, metavar="NAME", shell_complete=complete, help=text
     )
@@ -114,7 +116,7 @@ _database = partial(
 )
 db = _database()
 existing_db = _database(callback=existing_database)
-"""An address of a database that must exist, for commands that only query it."""
+"""The address of an existing database, for commands that only query it."""
 live_db = click.option(
     "--db", metavar="DSN", help=f"Database DSN; same as for replay. Also LEADSMAN_DB.  [default: {DEFAULT_DSN}]"
 )
@@ -131,7 +133,7 @@ sources = _all(
     ),
     click.option("--at", type=time, metavar="TIME", help="When a dump was taken, if the dump does not say."),
 )
-"""The files to read, and facts that a dump leaves out: `paths`, `cluster`, `node`, `at`."""
+"""The files to read, and facts that a dump lacks: `paths`, `cluster`, `node`, `at`."""
 since_until = _all(
     click.option(
         "--since",
@@ -159,7 +161,7 @@ kafka = _kafka(help="Kafka brokers, separated by commas.  [default: localhost:90
 kafka_if_any = _kafka(help="Kafka brokers, separated by commas.  [default: those of the settings, or no Kafka]")
 asked_cluster = of_database("--cluster", completion.clusters, "Only this cluster.  [default: all]")
 asked_node = of_database("--node", completion.nodes, "Only this node.  [default: all]")
-"""Limits an answer to one node; completion offers the nodes in the database."""
+"""Limits an answer to one node; completion offers the nodes of the database."""
 _cluster = partial(click.option, "--cluster", metavar="NAME")
 cluster = _cluster(help="Name of the cluster.  [default: default]")
 _cluster_of_context = _cluster(help="Name of the cluster.  [default: name of the context]")
@@ -193,9 +195,9 @@ _connection = _all(
     click.option("--every", type=float, metavar="SECONDS", help="How often each kubelet is polled.  [default: 10]"),
 )
 live = _all(cluster, _connection)
-"""A live cluster; `leadsman.cli.live.watch_flags` takes them."""
+"""Options of a live cluster, which `leadsman.cli.live.watch_flags` reads."""
 live_by_context = _all(_cluster_of_context, _connection)
-"""The same, for commands that name the cluster after the context."""
+"""The same options for commands that take the cluster's name from the context."""
 for_long = _all(
     watched_namespace,
     click.option(
@@ -234,6 +236,6 @@ page = _all(
         help="File with the token. Readers send it as a bearer token, or as the password of any user.",
     ),
 )
-"""The page's address and port, and the token that its readers need."""
+"""The page's address and port, and its access token."""
 
 quiet = click.option("--quiet", "-q", is_flag=True, help="Print nothing but errors.")

@@ -1,4 +1,6 @@
-"""The arguments of a command line as files: standard input is read more than once, and an archive is a folder."""
+"""Turns the arguments of a command line into files: standard input can then be read more than once, and an archive is
+a folder.
+"""
 
 import lzma
 import math
@@ -37,11 +39,11 @@ _DAMAGED: Final = (
 )
 """Errors of tarfile and zipfile for a file of another format, or a damaged archive."""
 _MEMBER_COST_BYTES: Final = 4 * 1024
-"""Cost of a member without content: to make it takes about as long as to unpack so many bytes."""
+"""Cost of an archive member without content: creating it takes about as long as unpacking this many bytes."""
 _FOLDER_COST_BYTES: Final = 1024
-"""The same for each part of its name."""
+"""The same for each part of its path."""
 _MOST_HEADER_BYTES: Final = 64 * 1024
-"""Limit of one extended header (a long name, or attributes), because tarfile reads it whole."""
+"""Limit of one extended header (a long name, or attributes), because tarfile reads it into memory."""
 _MOST_GLOBAL_BYTES: Final = 4 * 1024
 """Limit of all global headers together, because tarfile copies their fields for each member."""
 _EXTENDED: Final = frozenset(
@@ -50,7 +52,7 @@ _EXTENDED: Final = frozenset(
 
 
 def files_in_part(counts: Counter[str]) -> str:
-    """Files with how many pieces of each could not be read, the most first."""
+    """Describe files, with the number of unreadable pieces of each, most pieces first."""
     shown = [f"{plain(file)} ({count})" for file, count in counts.most_common(_FILES)]
     more = len(counts) - _FILES
     return ", ".join(shown) + (f" and {counted(more, 'more file')}" if more > 0 else "")
@@ -61,17 +63,17 @@ def kinds(counts: Counter[str]) -> str:
 
 
 def begun(items: Iterator[T]) -> Iterator[T]:
-    """Read the first item now, and return all: an error at the start is raised here."""
+    """Read the first item now, and return all, so that an error at the start is raised here."""
     first = next(items, None)
     return items if first is None else chain([first], items)
 
 
 @contextmanager
 def on_disk(paths: Sequence[Path]) -> Iterator[Sequence[Path]]:
-    """Yield the paths. `-` is a file with all of standard input, and an archive a folder with its readable files;
-    both exist while the block lasts.
+    """Yield the paths.
 
-    Raises OSError, and SourceError for a bomb.
+    `-` becomes a file with all of standard input, and an archive a folder with its readable files. Both exist until
+    the block ends. Raises OSError, and SourceError for a decompression bomb.
     """
     with TemporaryDirectory(prefix=UNPACKED) as folder:
         yield [_readable(path, Path(folder) / str(number)) for number, path in enumerate(paths)]
@@ -107,11 +109,13 @@ def _is_archive(path: Path) -> bool:
         with tarfile.open(path, tarinfo=_Allowance(path).member()):
             return True
     except _DAMAGED:
-        return False  # the reader reports that
+        return False  # the reader reports it
 
 
 class _Allowance:
-    """The work that an archive may cause, in bytes that are unpacked: what exceeds it makes a bomb."""
+    """Limits the work that an archive may cause, in unpacked bytes; an archive above the limit is a decompression
+    bomb.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -119,12 +123,12 @@ class _Allowance:
         self._global_left = _MOST_GLOBAL_BYTES
 
     def spend(self, name: PurePosixPath, size: int) -> None:
-        """Count a member, the parts of its name, and its content. Raises SourceError."""
+        """Count a member, the parts of its path, and its content. Raises SourceError."""
         self._left -= size + _MEMBER_COST_BYTES + _FOLDER_COST_BYTES * len(name.parts)
         self._check(is_within=size >= 0 and self._left >= 0)
 
     def member(self) -> type[tarfile.TarInfo]:
-        """Return the class to open a tar archive with: it checks headers while tarfile reads them."""
+        """Return the class with which to open a tar archive: it checks headers while tarfile reads them."""
 
         class Member(tarfile.TarInfo):
             @classmethod
@@ -151,15 +155,16 @@ class _Allowance:
 
 
 def _unpack(path: Path, into: Path) -> None:
-    """Unpack the regular files that Leadsman reads. Links, and names that leave the folder, are passed over. A
-    damaged archive is reported and its earlier files are kept. Raises SourceError for a bomb.
+    """Unpack the regular files that Leadsman reads. Skip links, and names that lead out of the folder.
+
+    A damaged archive is reported, and its earlier files are kept. Raises SourceError for a decompression bomb.
     """
     allowance = _Allowance(path)
     try:
         with tarfile.open(path, tarinfo=allowance.member()) as archive:
             for member in archive:
                 name = PurePosixPath(member.name)
-                allowance.spend(name, member.size)  # what is passed over is decompressed too
+                allowance.spend(name, member.size)  # skipped members are decompressed too
                 if not member.isfile() or name.is_absolute() or ".." in name.parts:
                     continue
                 if not is_needed(name):

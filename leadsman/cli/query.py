@@ -1,4 +1,4 @@
-"""`leadsman query`: a saved question, or the reader's own SQL."""
+"""`leadsman query`: runs a saved question, or the user's own SQL."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 When: TypeAlias = datetime | timedelta | None
 
 MOST_ROWS: Final = 50
-"""Rows of a table without --limit: nobody reads a longer one."""
+"""Maximum number of rows of a table without --limit, because nobody reads a longer one."""
 
 
 @click.command(
@@ -119,7 +119,7 @@ def command(
 
 
 def _times(query: SavedQuery, given: dict[str, str], since: When, until: When) -> tuple[When, When]:
-    """Both times, as an option or as a parameter of the question, which is taken out. Raises BadParameter."""
+    """Return both times, from options or from parameters of the question, which are removed. Raises BadParameter."""
     from sql.questions.queries import values
 
     times = {"since": since, "until": until}
@@ -130,7 +130,7 @@ def _times(query: SavedQuery, given: dict[str, str], since: When, until: When) -
 
 
 def _check_used(sql: str, given: Mapping[str, str]) -> None:
-    """Raises BadParameter for a value that a reader's own SQL has no place for."""
+    """Raise BadParameter for a value that the user's SQL has no placeholder for."""
     for key in given:
         if not re.search(rf"\{{\s*{re.escape(key)}\s*:", sql):
             raise click.BadParameter(f"the SQL has no {{{key}:Type}}, so {key} would change nothing")

@@ -1,4 +1,4 @@
-"""`leadsman replay`: files into a database, or through the live pipeline."""
+"""`leadsman replay`: writes files to a database, or sends them through the live pipeline."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def speed(text: str) -> float | None:
-    """Parse a multiple of real time; None for the highest possible speed."""
+    """Parse a multiple of real time; None for maximum speed."""
     if text == "max":
         return None
     try:

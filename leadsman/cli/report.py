@@ -1,4 +1,4 @@
-"""`leadsman report`: an incident as one file."""
+"""`leadsman report`: writes an incident as one file."""
 
 from datetime import datetime, timedelta
 from pathlib import Path

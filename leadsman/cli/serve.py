@@ -1,4 +1,4 @@
-"""`leadsman serve`: the page."""
+"""`leadsman serve`: serves the page."""
 
 import sys
 from collections.abc import AsyncIterator
@@ -22,8 +22,8 @@ from leadsman.cli.exits import note
 def command(*, host: str, port: int, token_file: Path | None, config: Path | None, db: str | None) -> None:
     """Serve the content of `leadsman report` as a live page until Ctrl-C. It never writes anything.
 
-    An embedded database belongs to one process. While this one runs, commands that only read ask it, and no replay or
-    landing can use the database.
+    Only one process can open an embedded database. While this one runs, it answers commands that only read, and no
+    replay or landing can use the database.
     """
     from common.logs import configure
     from leadsman.cli.database import readable_database

@@ -1,4 +1,4 @@
-"""`leadsman silence`: mutes alerts for a while."""
+"""`leadsman silence`: mutes alerts for a time."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def add(
     """Create a silence, and print its id.
 
     MATCHER is label=value, label!=value, or with a regular expression label=~value, label!~value, which must match
-    the whole label. An alert must meet all of them; a label that it lacks counts as empty.
+    the whole label. An alert must match all of them; a label that it lacks counts as empty.
     """
     from common.clock import SYSTEM
     from leadsman.run.silences import ask
@@ -73,7 +73,7 @@ def add(
 
 
 def this_user() -> str:
-    """Return who runs this command; a user of a container can be a number without a name."""
+    """Return who runs this command; the user of a container can be a number without a name."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):
@@ -85,7 +85,7 @@ def this_user() -> str:
 @options.output
 @options.db
 def show_all(*, every: bool, form: str, db: str) -> None:
-    """List current and future silences; the last to end comes first."""
+    """List current and future silences, the one that ends last first."""
     from common.clock import SYSTEM
     from leadsman.cli.present.tables import raw_rows, show
     from leadsman.run.silences import ask

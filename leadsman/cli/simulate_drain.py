@@ -1,4 +1,4 @@
-"""`leadsman simulate-drain`: what becomes of the pods of nodes that are drained."""
+"""`leadsman simulate-drain`: shows what happens to the pods of drained nodes."""
 
 from collections.abc import Sequence
 
@@ -19,13 +19,13 @@ from leadsman.cli.exits import EXIT_NO_FIT
 @options.output
 @options.db
 def command(nodes: Sequence[str], cluster: str, form: str, db: str) -> None:
-    """Show what a drain of nodes would do to each of their pods: move it and where to, refuse it and why, or end it.
+    """Show what a drain of nodes would do to each pod: where it moves, why it is refused, or that it ends.
 
     It changes nothing. A drain refuses pods whose disruption budget allows no disruption, and those with two budgets.
-    A pod without a controller ends for good. A pod moves to a node where the rules of `leadsman fit` find room,
-    after the drained pods of higher priority. The scheduler may choose other nodes. Pods of DaemonSets and static
-    pods stay. A drain loses the data of emptyDir volumes. Exit status 1 if a pod cannot move, or if no disruption
-    budgets were read, so that one could refuse a pod.
+    A pod without a controller ends for good. A pod moves to a node where the rules of `leadsman fit` find room, after
+    the drained pods of higher priority. The scheduler may choose other nodes. Pods of DaemonSets and static pods
+    stay. A drain loses the data of emptyDir volumes. Exit status 1 if a pod cannot move, or if no disruption budgets
+    were read, so that one could refuse a pod.
     """
     from leadsman.cli.database import existing_database
     from leadsman.cli.present.drain import drain_columns, drain_document, drain_lines, drain_rows

@@ -1,4 +1,4 @@
-"""`leadsman simulate-scheduler`: the node tree, replayed."""
+"""`leadsman simulate-scheduler`: replays changes of nodes on the scheduler's node tree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds the time from which a duration such as `--since 1h` counts back, the same for every command."""
+"""Finds the time from which a duration such as `--since 1h` counts back, in the same way for every command."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def settled(
 ) -> Range:
     """Resolve durations to times. They count back from `--until`, else from now or from a recording's end.
 
-    It prints to standard error the time from which a duration counts. `last` gives the newest observation, and is
+    It prints to standard error the time from which a duration counts. `last` returns the newest observation, and is
     called only if a duration needs it.
     """
     if isinstance(until, timedelta):
@@ -61,14 +61,14 @@ def _shown(at: datetime) -> str:
 
 
 def last_stored(database: Database, cluster: str = "") -> datetime | None:
-    """The newest observation of a cluster, or of all of them."""
+    """Return the time of the newest observation of a cluster, or of all clusters."""
     from leadsman.web.reading.overview import read_spans
 
     return max((span.last_at for span in read_spans(database) if cluster in {"", span.cluster}), default=None)
 
 
 def last_in_files(paths: Sequence[Path], cluster: str, node: str, at: datetime | None) -> datetime | None:
-    """The newest observation of captures and dumps, which are read for it."""
+    """Read captures and dumps for the time of their newest observation."""
     from ingest.files.sources import read_sources
     from ingest.model.observation import Observed
 

@@ -1,4 +1,4 @@
-"""`leadsman up`: the whole pipeline on one machine."""
+"""`leadsman up`: runs the whole pipeline on one machine."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from leadsman.run.settings import Settings
 
 LASTING: Final = frozenset({EXIT_USAGE, EXIT_NO_SOURCE, EXIT_SCHEMA, EXIT_NO_KUBECONFIG, EXIT_NO_CONTEXT})
-"""Status of a part that a restart cannot fix."""
+"""Exit status of a part that a restart cannot fix."""
 
 
 @click.command(

@@ -1,4 +1,4 @@
-"""`leadsman validate`: settings and connections, tried."""
+"""`leadsman validate`: tries settings and connections."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @options.live_db
 @options.output
 def command(config: Path | None, kafka: str | None, db: str | None, form: str) -> None:
-    """Check the settings and try every connection that they name; nothing is changed."""
+    """Check the settings, and try every connection that they name. It changes nothing."""
     import asyncio
 
     from leadsman.cli.console import out

@@ -1,4 +1,4 @@
-"""`leadsman watch`: a live cluster into Kafka."""
+"""`leadsman watch`: publishes a live cluster to Kafka."""
 
 from functools import partial
 from pathlib import Path
@@ -21,7 +21,7 @@ from leadsman.cli import options
 def command(config: Path | None, kafka: str | None, **flags: Any) -> None:
     """Publish a cluster's changes and its kubelets' statistics to Kafka, without secrets, until SIGTERM.
 
-    Nothing is acknowledged before Kafka has it. Several replicas can run: the one that holds the Lease watches.
+    It acknowledges nothing before Kafka has it. Several replicas can run: the one that holds the Lease watches.
     """
     from leadsman.cli.live import live_settings, run_served, until_signal, watch_flags
     from leadsman.run.watch import run_watcher

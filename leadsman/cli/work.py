@@ -1,4 +1,4 @@
-"""`leadsman work`: the analytics over Kafka."""
+"""`leadsman work`: runs the analytics on Kafka."""
 
 import re
 from collections.abc import Sequence

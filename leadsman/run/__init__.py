@@ -1,1 +1,1 @@
-"""The wiring: settings, and each long-running part put together."""
+"""Settings, and the wiring of each long-running part."""

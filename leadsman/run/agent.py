@@ -1,4 +1,4 @@
-"""Publish what the on-node agent reads to Kafka, on the log of its node."""
+"""Publishes what the on-node agent reads to Kafka, to the log of its node."""
 
 import asyncio
 from collections.abc import Callable
@@ -25,7 +25,7 @@ log = structlog.get_logger(__name__)
 async def run_agent_into_kafka(
     kafka: KafkaSettings, settings: AgentSettings, stop: asyncio.Event, *, once: bool = False
 ) -> None:
-    """Publish this machine's changes until `stop`, or once, into Kafka. Raises KafkaUnusable and FilesUnusable."""
+    """Publish this machine's changes to Kafka until `stop`, or once. Raises KafkaUnusable and FilesUnusable."""
     await make_topics(kafka)
     async with publisher(kafka) as opened:
         publish, agent = Feed(opened, kafka.topics()).publish, Agent(settings)
@@ -35,7 +35,7 @@ async def run_agent_into_kafka(
             await opened.flush()
             return
         with registered(agent.figures(), agent.why_not):
-            # while Kafka is away the publisher keeps what it has not acknowledged
+            # while Kafka is down, the publisher keeps what is not acknowledged
             await run_until(stop, steadily(settings.interval_seconds, partial(send, agent.observe, publish)))
         try:
             await asyncio.wait_for(opened.flush(), DRAIN_SECONDS)
@@ -44,6 +44,6 @@ async def run_agent_into_kafka(
 
 
 async def send(look: Callable[[], list[Observation]], publish: Publish) -> None:
-    """Read files and the kubelet's socket off the loop: a kubelet that hangs blocks nothing."""
+    """Read files and the kubelet's socket outside the event loop, so that a hanging kubelet blocks nothing."""
     for observation in await asyncio.to_thread(look):
         await publish(Received(observation))

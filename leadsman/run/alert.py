@@ -1,7 +1,7 @@
-"""`leadsman alert` as it runs: a consumer for each receiver, so that none waits for another.
+"""Runs `leadsman alert`: a consumer for each receiver, so that none waits for another.
 
-`leadsman up` delivers without Kafka, from the table of alerts. A file beside the journal has what the receiver was
-sent. It is written after each delivery, so that the process after a killed one delivers what was missed.
+`leadsman up` delivers without Kafka, from the table of alerts. A file next to the journal records what the receiver
+was sent. It is written after each delivery, so that after a kill the next process delivers what was missed.
 """
 
 import asyncio
@@ -69,7 +69,7 @@ class AlertDelivery:
         silences: Callable[[], Sequence[Silence]] = tuple,
         clock: Clock = SYSTEM,
     ) -> None:
-        """`file` has the progress; it is made when something was delivered."""
+        """`file` has the progress; it is created by the first delivery."""
         self._open = open_database
         self._cluster = cluster
         self._file = file
@@ -84,7 +84,7 @@ class AlertDelivery:
         self._trouble = ""
 
     async def run(self) -> None:
-        """Deliver until cancelled. A database that does not answer is asked again."""
+        """Deliver until cancelled. If the database does not answer, try again."""
         try:
             with reported(self._receiver, lambda: self._trouble):
                 while True:
@@ -100,11 +100,11 @@ class AlertDelivery:
             await self._receiver.close()
 
     async def once(self) -> None:
-        """Deliver what is new. Raises DatabaseError."""
+        """Deliver news once. Raises DatabaseError."""
         every = await in_thread(self._stored)
         known = set(self._progress.delivered) if self._progress else set()
         read = [each for each in every if self._states.read(each)]
-        if self._progress is None:  # a new receiver is sent what fires now
+        if self._progress is None:  # a new receiver gets the alerts that fire now
             news = list(self._states.firing())
         else:
             news = [each for each in read if each.identity not in known]
@@ -128,7 +128,7 @@ class AlertDelivery:
         ]
 
     def _resumed(self) -> Sequence[Received]:
-        """Go on as the earlier process would: with what it has parked, withheld and ended as unknown."""
+        """Continue as the earlier process would, with its parked, withheld and unknown alerts."""
         self._begun = True
         if self._progress is not None:
             self._states.lose(self._judged_at)
@@ -146,7 +146,7 @@ class AlertDelivery:
         return self._states.lose(now)
 
     def _keep(self, progress: _Progress) -> None:
-        """Replace the file; one that was cut off by a kill is never read."""
+        """Replace the file as a whole, so that a truncated one is never read."""
         if progress == self._progress:
             return
         unfinished = self._file.with_suffix(".new")
@@ -159,12 +159,12 @@ class AlertDelivery:
 
 
 def progress_file(folder: Path, receiver: str) -> Path:
-    """The file of a receiver in a cluster's folder; its address is not readable in it."""
+    """Return the file of a receiver in a cluster's folder; its name does not reveal the receiver's address."""
     return folder / f"{group_of('up', receiver)}.json"
 
 
 def _read_progress(file: Path) -> _Progress | None:
-    """None for a receiver that was never sent anything."""
+    """Return None for a receiver that was never sent anything."""
     try:
         return msgspec.json.decode(file.read_bytes(), type=_Progress)
     except FileNotFoundError:
@@ -184,7 +184,9 @@ More: TypeAlias = Callable[[AlertMessage], Awaitable[str]]
 
 
 async def first_to_go(open_database: Callable[[], Database], alert: AlertMessage) -> str:
-    """Return a sentence about the pod, its workload, the room and the time; empty if none is known."""
+    """Return a sentence about the pod that would be evicted first, its workload, the remaining amount and the time;
+    empty if none is known.
+    """
     node = alert.labels.get("node", "")
     if alert.status != "firing" or not node or alert.labels.get("alertname") not in ABOUT:
         return ""
@@ -205,7 +207,7 @@ def _read(open_database: Callable[[], Database], cluster: str, node: str) -> str
 
 
 def sentences(row: dict[str, Any], owner: tuple[str, ...]) -> str:
-    """Return sentences on a row of `next_eviction`, whose pod has an owner of this kind and name."""
+    """Return sentences about a row of `next_eviction`, whose pod has an owner of this kind and name."""
     return " ".join(filter(None, (_pod(row, owner), _room(row))))
 
 
@@ -231,7 +233,7 @@ TEST_SECONDS: Final = 20.0
 
 
 def receiver_of(settings: Settings, text: str, open_database: Callable[[], Database] | None = None) -> Receiver:
-    """Make a receiver by the settings; `open_database` is asked for the pod to blame. Raises BadReceiver."""
+    """Build a receiver from the settings; `open_database` finds the pod to blame. Raises BadReceiver."""
     secret, token = settings.alerts.webhook_secret, settings.alerts.slack_token
     return receiver(
         text,
@@ -245,7 +247,7 @@ def receiver_of(settings: Settings, text: str, open_database: Callable[[], Datab
 
 
 def _link(page: str, alert: AlertMessage) -> Addresses:
-    """The pages of the alert's node, or else of its cluster; empty if the page has no public address."""
+    """Return the pages of the alert's node, or else of its cluster; empty if the page has no public address."""
     if not page:
         return NOWHERE
     links = Links(RequestedRange(alert.labels.get("cluster", "")))

@@ -1,8 +1,7 @@
-"""Lets this user's other commands query an embedded database, which only one process can have open.
+"""Lets this user's other commands query an embedded database, which only one process can open.
 
-They connect to a socket in the database's folder (`sql.database.held`), which is like ClickHouse's HTTP interface.
-SQL that a person wrote is sent to `OWN`, and answered like SQL on the page: vetted, in a child process, within
-limits.
+They connect to a socket in the database's folder (`sql.database.held`), which works like ClickHouse's HTTP interface.
+A user's own SQL is sent to `OWN`, and answered like SQL on the page: vetted, in a child process, within limits.
 """
 
 import asyncio
@@ -29,24 +28,22 @@ from sql.questions.limits import SHARED, Limits
 from sql.questions.query_process import QueryProcess
 
 MOST_AT_ONCE: Final = 4
-"""Statements that run at the same time; others wait."""
+"""Number of statements that run at the same time; others wait."""
 MOST_CONNECTIONS: Final = 64
 LONGEST: Final = 16 << 20
-"""Most bytes of a request."""
+"""Maximum number of bytes of a request."""
 TAKEN_SECONDS: Final = 10.0
-"""Time in which a client must take a piece of its answer, or it is dropped: others wait for its slot."""
+"""Time in which a client must read a piece of its answer, or it is disconnected, because others wait for its slot."""
 Ask = Callable[[bytes], Awaitable[bytes]]
-"""A handler of another path: the body of a request to that of the answer."""
+"""Handles another path: turns the body of a request into that of the answer."""
 log = structlog.get_logger(__name__)
 
 
 @asynccontextmanager
 async def answering(held: Database, others: dict[str, Ask] | None = None) -> AsyncIterator[None]:
-    """Answer commands during the block. Do nothing unless `held` is an embedded database that is open in this
-    process.
+    """Answer commands during the block. Do nothing unless `held` is an embedded database that this process has open.
 
-    `others` are handlers of further paths. A folder in which no socket can be made is logged, and nobody is
-    answered.
+    `others` handle further paths. If no socket can be created in the folder, this is logged, and nobody is answered.
     """
     if not held.is_here:
         yield
@@ -91,7 +88,7 @@ class _Beside:
     async def _guarded(
         self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
     ) -> web.StreamResponse:
-        """Answer only this user and root, even if the socket's mode was changed."""
+        """Answer only this user and root, even if the mode of the socket was changed."""
         connection = request.transport and request.transport.get_extra_info("socket")
         if not connection or not is_trusted(connection.fileno(), os.geteuid()):
             return web.Response(status=403)
@@ -117,7 +114,7 @@ class _Beside:
                 act = partial(self._send, statement, stop, request, response, asyncio.get_running_loop())
                 await _unless_left(stop, act, partial(kill, self._target, stop.name))
             except (Refused, DatabaseError) as error:
-                if response.prepared:  # the headers are gone: the client knows an error by the end of the body
+                if response.prepared:  # the headers are sent, so the client detects an error by the end of the body
                     await response.write(str(error).encode())
                 else:
                     code = {"X-ClickHouse-Exception-Code": error.code} if isinstance(error, Refused) else {}
@@ -135,7 +132,7 @@ class _Beside:
         response: web.StreamResponse,
         loop: asyncio.AbstractEventLoop,
     ) -> None:
-        """Send the answer as the engine makes it, so that a large one takes no memory here."""
+        """Send the answer as the engine produces it, so that a large one takes no memory here."""
 
         async def write(piece: bytes) -> None:
             if not response.prepared:
@@ -170,16 +167,16 @@ class _Beside:
 
 @contextmanager
 def _reading() -> Iterator[None]:
-    """Refuse a request that cannot be read; nothing of it is repeated in the log."""
+    """Refuse an unreadable request, without repeating any of it in the log."""
     try:
         yield
-    except (ValueError, LookupError, msgspec.DecodeError):  # LookupError: there is no such charset
+    except (ValueError, LookupError, msgspec.DecodeError):  # LookupError: unknown charset
         log.warning("a command's request was refused: it cannot be read")
         raise web.HTTPBadRequest from None
 
 
 async def _unless_left(stop: Stop, act: Callable[[], Any], kill_it: Callable[[], None]) -> Any:
-    """Run `act` in a thread. A client that leaves cancels the request: then the query is killed."""
+    """Run `act` in a thread. A client that disconnects cancels the request, and its query is killed."""
     running = detached(asyncio.to_thread(act))
     try:
         return await asyncio.shield(running)

@@ -41,11 +41,11 @@ class Diagnosis(NamedTuple):
     """`unknown` if the check could not run."""
     detail: str
     mend: str = ""
-    """A command, or what to do; empty if nothing is wrong."""
+    """A command, or advice; empty if nothing is wrong."""
 
 
 COMMITS: Final = "__consumer_offsets"
-"""Topic to which the broker that coordinates a group writes its commits."""
+"""The topic in which a group's coordinator stores its commits."""
 
 
 def compared(what: str, there: datetime, here: datetime) -> Diagnosis:
@@ -58,9 +58,9 @@ def compared(what: str, there: datetime, here: datetime) -> Diagnosis:
 
 
 async def kafka_clocks(settings: Settings, here: datetime) -> AsyncIterator[Diagnosis]:
-    """Report brokers that dated a message after `here`.
+    """Report brokers that dated a message later than `here`.
 
-    A clock that is behind leaves no such trace, and Kafka returns its time only to writers.
+    A clock that is behind leaves no such trace, and Kafka returns its time only to producers.
     """
     kafka = settings.kafka
     topics = [topic.name for topic in kafka.every_topic()]
@@ -88,7 +88,7 @@ async def kafka_clocks(settings: Settings, here: datetime) -> AsyncIterator[Diag
 
 
 FRESH: Final = timedelta(minutes=10)
-"""Nodes report every 5 minutes at the latest."""
+"""Nodes report at least every 5 minutes."""
 DISK_FREE: Final = 0.1
 _GRANT: Final = "If you use Helm, upgrade the release. Otherwise: kubectl apply -f deploy/kubernetes/10-rbac.yaml"
 _SPACE: Final = (
@@ -96,7 +96,7 @@ _SPACE: Final = (
     "leadsman migrate --keep-samples-days 3"
 )
 _HELD: Final = (
-    "See what that process is (ps -ef), and wait for it. If it is leadsman up, do not end it, but ask it: "
+    "See what that process is (ps -ef), and wait for it. If it is leadsman up, leave it running, and query it: "
     "leadsman query source_errors"
 )
 _WATCHED: Final = (
@@ -136,7 +136,7 @@ class _Version(msgspec.Struct, frozen=True, rename="camel"):
 
 
 async def diagnose(settings: Settings) -> list[Diagnosis]:
-    """Check the cluster, Kafka if the settings name it, the database, and parts that answer `/readyz`."""
+    """Check the cluster, Kafka if configured, the database, and parts that answer `/readyz`."""
     found = [Diagnosis("leadsman", "ok", f"version {version('leadsman')}")]
     found += [each async for each in _cluster(settings)]
     if settings.kafka.is_given:
@@ -229,7 +229,7 @@ def _stored(database: Database) -> Iterator[Diagnosis]:
 
 
 def _streams(database: Database, now: datetime) -> Iterator[Diagnosis]:
-    """Report how fresh each cluster's streams are. A quiet cluster has quiet streams, but never only quiet ones."""
+    """Report the age of each cluster's streams. In a quiet cluster some streams are quiet, but never all of them."""
     found = database.query(_STREAMS).rows
     if not found:
         yield Diagnosis("streams", "wrong", "nothing was stored yet", _WATCHED)
@@ -252,7 +252,7 @@ class _Ready(msgspec.Struct, frozen=True):
 
 
 async def _parts(settings: Settings) -> list[Diagnosis]:
-    """Report the reasons of this machine's parts; `up` has the port, and its parts have those after it."""
+    """Report the reasons from this machine's parts: `up` has the configured port, and its parts the next ones."""
     host, first = settings.telemetry.host, settings.telemetry.port
     async with aiohttp.ClientSession(timeout=_TIMEOUT) as session:
         answers = await asyncio.gather(*(_ready(session, host, first + number) for number in range(len(PARTS) + 1)))

@@ -1,4 +1,4 @@
-"""Settings that a flag, a variable or a file gives; most commands are given none, and import none of this."""
+"""Reads settings from flags, variables and a file. Most commands get none, and do not import this."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -10,11 +10,11 @@ from common.settings import SettingsError
 from leadsman.run.settings import DELIMITER, PREFIX, Settings
 
 _FROM_FILE: Final[dict[str, Any]] = {}
-"""Values of the YAML file that is being read."""
+"""Values of the YAML file that is currently read."""
 
 
 def read(from_file: Mapping[str, Any], flags: Mapping[str, Any]) -> Settings:
-    """Return the settings of the flags, the environment and a file's values, the first of them that has one.
+    """Return the settings: for each, the value of a flag, else the environment, else the file.
 
     Raises ValidationError, and SettingsError for a variable that is not JSON.
     """

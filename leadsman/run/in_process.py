@@ -1,4 +1,4 @@
-"""A cluster watched, analysed and landed by one process, without Kafka (delivery.md#one-process)."""
+"""Watches, analyses and lands a cluster in one process, without Kafka (delivery.md#one-process)."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
@@ -49,17 +49,20 @@ from streams.fold.findings import Alert
 from streams.local.replay import BATCH_ROWS, Replay
 
 LAND_SECONDS: Final = 2.0
-"""Time that a row waits in memory; an insert of few rows costs as much as one of many."""
+"""Time that a row waits in memory; an insert of a few rows costs as much as one of many."""
 CHECKPOINT_SECONDS: Final = 60.0
-"""Observations after the last checkpoint are folded again after a crash. More than `ingest.files.sources.WINDOW`."""
+"""Interval between checkpoints: observations after the last one are folded again after a crash.
+
+It exceeds `ingest.files.sources.WINDOW`.
+"""
 FIRST_DEGRADED_SECONDS: Final = 5.0
-"""Time for streams to begin before those that are degraded are reported."""
+"""Time for streams to start before degraded ones are reported."""
 DEGRADED_SECONDS: Final = 1.0
-"""Pause between two reports of degraded streams."""
+"""Interval between two reports of degraded streams."""
 FIRST: Final = ("nodes", "pods", "events")
-"""Resources that a glance shows first: it takes seconds to find that an optional API is missing."""
+"""Resources that a glance shows first, because it takes seconds to find that an optional API is missing."""
 LISTED_SECONDS: Final = 0.1
-"""Pause between two checks of whether all was listed."""
+"""Interval between two checks of whether everything was listed."""
 JOURNAL: Final = "journal"
 VERSIONS: Final = "versions.json"
 Report: TypeAlias = Callable[[str], None]
@@ -75,11 +78,13 @@ class Page(NamedTuple):
 
 
 class Glance(NamedTuple):
-    """A look of this length, instead of a page."""
+    """A look for this long, instead of a page."""
 
     length: timedelta
     first: Callable[[Database], None]
-    """Called with a database to read once nodes, pods and Events are listed and stored; watching goes on after it."""
+    """Called with a database to read once nodes, pods and Events are listed and stored; watching continues after
+    it.
+    """
 
 
 class _Error(msgspec.Struct):
@@ -87,7 +92,7 @@ class _Error(msgspec.Struct):
 
 
 class InProcess:
-    """One cluster, folded in this process. Observations are in the journal before they are acknowledged."""
+    """Folds one cluster in this process. Observations are in the journal before they are acknowledged."""
 
     def __init__(
         self, cluster: str, live: Live, journal: Journal, replay: Replay, report: Report, clock: Clock = SYSTEM
@@ -106,13 +111,13 @@ class InProcess:
         """Resources of kubelets of which an error was reported."""
 
     async def resume(self) -> None:
-        """Store what an earlier run left in the journal. Raises DatabaseError."""
+        """Store observations that an earlier run left in the journal. Raises DatabaseError."""
         if self._journal.left:
-            self._report("first storing what the last run received and had not finished")
+            self._report("first storing observations that the last run received but did not finish")
             await in_thread(partial(self._replay.run, read_ahead(self._journal.left)))
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Watch until `stop`; all observations are stored then, and the next run goes on after it.
+        """Watch until `stop`, then store all observations; the next run continues from there.
 
         Raises DatabaseError, OSError if the journal cannot be written, and any unexpected error of a source.
         """
@@ -125,17 +130,17 @@ class InProcess:
                 await stop.wait()
         await self._fold(self._window.rest())
         await self._checkpoint()
-        await self._checkpoint()  # the first closed the present segment, so the second covers it
+        await self._checkpoint()  # the first one closed the current segment, so the second one covers it
 
     async def store_now(self) -> None:
-        """Fold and store what was observed so far, without waiting for what may come late."""
+        """Fold and store what was observed so far, without waiting for late observations."""
         await self._fold(self._window.rest())
         await self._exclusively(self._replay.store)
 
     async def _receive(self, deliveries: AsyncIterator[Delivery], stop: asyncio.Event) -> None:
         async for delivery in deliveries:
             if stop.is_set():
-                return  # what comes now is seen again by the next run
+                return  # the next run sees later observations again
             observation = delivery.observation
             entry = self._journal.write(observation, delivery.received.decoded_of(observation))
             self._live.acknowledge(delivery)
@@ -165,7 +170,7 @@ class InProcess:
             await self._exclusively(self._replay.store)
 
     def _fold_all(self, entries: Sequence[Timed[Decoded]]) -> None:
-        """Fold the entries, in a thread: for a new hour or cluster, folding reads the database."""
+        """Fold the entries in a thread, because folding reads the database for a new hour or cluster."""
         for _, _, item in entries:
             self._replay.take(item)
 
@@ -175,14 +180,14 @@ class InProcess:
             lambda: self._replay.checkpoint([Entry(self._cluster, JOURNAL, "", covered.encode())])
         )
         self._journal.drop(covered)
-        self._replay.report.in_part.clear()  # by segments, of which new ones always come
+        self._replay.report.in_part.clear()  # in segments, because new ones keep coming
 
     async def _exclusively(self, act: Callable[[], None]) -> None:
         async with self._busy:
             await in_thread(act)
 
     def _report_first(self, error: Observation) -> None:
-        """The first failure of each resource; all of them are rows of `source_errors`."""
+        """Report the first failure of each resource; all failures are rows of `source_errors`."""
         if error.resource not in self._failed:
             self._failed.add(error.resource)
             text = msgspec.json.decode(error.object, type=_Error).error
@@ -201,7 +206,7 @@ class InProcess:
 
 
 class Announcing:
-    """A sink that reports alerts as they fire and are resolved, before they are stored; none that is silenced."""
+    """A sink that reports alerts as they fire and are resolved, before they are stored, except silenced ones."""
 
     def __init__(
         self, sink: Sink, report: Report, silences: Callable[[], Sequence[Silence]] = tuple, clock: Clock = SYSTEM
@@ -238,9 +243,8 @@ async def run_in_process(
 ) -> None:
     """Watch and analyse the cluster of these settings until `stop`, store the results, and serve the page or glance.
 
-    With `capture`, all observations are kept there as capture files. Alerts go to the receivers of the settings.
-    Raises SourceUnusable, DatabaseError, CannotListen, BadRules, BadReceiver, and OSError if the journal cannot be
-    written.
+    With `capture`, keep all observations there as capture files. Alerts go to the configured receivers. Raises
+    SourceUnusable, DatabaseError, CannotListen, BadRules, BadReceiver, and OSError if the journal cannot be written.
     """
     urls = [] if isinstance(page, Glance) else [each.get_secret_value() for each in settings.alerts.to]
     dsn = settings.db.get_secret_value()
@@ -264,7 +268,7 @@ async def run_in_process(
             Upkeep(partial(connect, dsn), recalculate),
         ):
             async with answering(reader, {SILENCES: silences.reply}):
-                if not journal.is_whole:  # what it lacks is listed again
+                if not journal.is_whole:  # the next list has what it lacks
                     (folder / VERSIONS).unlink(missing_ok=True)
                 live = await Live.connect(watch)
                 await silences.read()
@@ -293,7 +297,7 @@ async def run_in_process(
 
 
 async def _glance(live: Live, process: InProcess, glance: Glance, reader: Database, stop: asyncio.Event) -> None:
-    """Set `stop` when the glance's length has passed since everything was listed, which takes a busy server long."""
+    """Set `stop` when the glance's time has passed since everything was listed, which takes long on a busy server."""
     await _listed(live, FIRST)
     await process.store_now()
     await in_thread(partial(glance.first, reader))
@@ -303,12 +307,12 @@ async def _glance(live: Live, process: InProcess, glance: Glance, reader: Databa
 
 
 async def _listed(live: Live, resources: Collection[str] = ()) -> None:
-    while not live.is_listed(resources):  # noqa: ASYNC110  # five sources would have to tell of it
+    while not live.is_listed(resources):  # noqa: ASYNC110  # five sources would have to report it
         await asyncio.sleep(LISTED_SECONDS)
 
 
 async def _named(watch: LiveSettings) -> LiveSettings:
-    """The cluster under its name of the settings, or else of the kubeconfig's context."""
+    """Return the cluster with its name from the settings, or else from the kubeconfig's context."""
     if "cluster" in watch.model_fields_set:
         return watch
     name = await context_name(watch.kubeconfig, watch.context) or watch.cluster
@@ -316,7 +320,7 @@ async def _named(watch: LiveSettings) -> LiveSettings:
 
 
 async def _check(watch: LiveSettings, report: Report) -> None:
-    """Report what this account may read and what not. Raises SourceUnusable if it may read nothing."""
+    """Report what this account may and may not read. Raises SourceUnusable if it may read nothing."""
     checked = [each async for each in check_cluster(watch)]
     first = checked[0]
     if first.unknown_account:
@@ -338,13 +342,13 @@ async def _check(watch: LiveSettings, report: Report) -> None:
             f"only namespace {watch.namespace} is watched: nodes and kubelets are not read, so there are no forecasts"
         )
     elif watch.kubelet.access == "off":
-        report("kubelets are not asked (--kubelet off), so there are no statistics and no forecasts")
+        report("kubelets are not polled (--kubelet off), so there are no statistics and no forecasts")
 
 
 def journal_of(dsn: str) -> Path:
-    """The journal's folder: beside an embedded database, else in the working directory.
+    """Return the journal's folder: next to an embedded database, else in the working directory.
 
-    Each database has its own, because streams resume behind what it has.
+    Each database has its own, because streams resume from what is in it.
     """
     target = parse_dsn(dsn)
     if isinstance(target, Embedded):

@@ -11,7 +11,10 @@ from ingest.model.observation import Observed, Unreadable
 
 
 async def make_topics(kafka: KafkaSettings, flat: Iterable[str] = ()) -> TopicsFound:
-    """Create the topics that are missing, and log how others differ. Raises KafkaUnusable and FilesUnusable."""
+    """Create missing topics, and log how existing ones differ from what is expected.
+
+    Raises KafkaUnusable and FilesUnusable.
+    """
     return await ensure_topics(
         kafka.bootstrap_servers,
         kafka.every_topic(flat),
@@ -21,7 +24,7 @@ async def make_topics(kafka: KafkaSettings, flat: Iterable[str] = ()) -> TopicsF
 
 
 def publisher(kafka: KafkaSettings, name: str | None = None, **options: Any) -> Publisher:
-    """A publisher that is not open yet, with more options of aiokafka's. Raises SettingsError."""
+    """Build a publisher that is not open yet, with further aiokafka options. Raises SettingsError."""
     options = kafka.client_options() | options
     return Publisher(kafka.bootstrap_servers, options, kafka.unacknowledged_messages, name)
 
@@ -31,7 +34,7 @@ async def feed(
 ) -> Published:
     """Replay observations into Kafka with options of `replay_into_kafka`. Raises KafkaUnusable and FilesUnusable.
 
-    Input that was sent under the same `name` before is folded once.
+    Input that was sent before under the same `name` is not folded again.
     """
     await make_topics(kafka)
     async with publisher(kafka, name) as opened:

@@ -1,4 +1,4 @@
-"""`leadsman land` as it runs."""
+"""Runs `leadsman land`."""
 
 import socket
 from functools import partial
@@ -20,7 +20,10 @@ from streams.kafka.landing.consumer import Landing
 
 
 async def run_lander(settings: Settings) -> None:
-    """Land findings and facts until SIGTERM or SIGINT. Raises KafkaUnusable, and DatabaseError if lasting."""
+    """Land findings and facts until SIGTERM or SIGINT.
+
+    Raises KafkaUnusable, and DatabaseError if a retry cannot help.
+    """
     kafka, land = settings.kafka, settings.land
     await make_topics(kafka)
     dsn = settings.db.get_secret_value()
@@ -46,7 +49,7 @@ async def run_lander(settings: Settings) -> None:
 
 
 async def _publish(gaps: Gaps, kafka: KafkaSettings) -> None:
-    """A lander needs no producer before something is missing."""
+    """Publish with a producer that is created when the first messages are missing."""
     await gaps.found()
     async with Publisher(kafka.bootstrap_servers, kafka.client_options()) as publisher:
         await gaps.publish(publisher, kafka.topics())

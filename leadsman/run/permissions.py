@@ -1,4 +1,4 @@
-"""Asks the API server's own review for this account's permissions, verb by verb."""
+"""Asks the API server's access review for this account's permissions, verb by verb."""
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
@@ -30,19 +30,19 @@ NOBODY: Final = "leadsman-asks-for-none"
 """A name that no object has."""
 _CHEAP: Final = {"list": {"limit": "1"}, "watch": {"watch": "true", "timeoutSeconds": "1", "resourceVersion": "0"}}
 _NO_VERDICT: Final = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.TOO_MANY_REQUESTS})
-_UNTRIED: Final = "unknown: the API server reviews no access, and only a write would show it"
+_UNTRIED: Final = "unknown: the API server answers no access reviews, and only a write would show it"
 
 
 class Checked(NamedTuple):
-    """A connection or a permission; `problem` names what to do, and is empty if it can be used."""
+    """A connection or a permission; `problem` says what to do, and is empty if it works."""
 
     what: str
     problem: str
     note: str = ""
     needed: bool = True
-    """A reader wants to know when it is missing."""
+    """Consequence that a reader should know if the permission is missing."""
     unknown_account: bool = False
-    """The API server does not know who asks."""
+    """Words if the API server does not recognise the account."""
     resource: str = ""
     """Purpose of a permission."""
 
@@ -59,11 +59,11 @@ class Permission(NamedTuple):
     namespace: str = ""
     name: str = ""
     without: str = ""
-    """Consequence if it is refused; empty if that is a problem."""
+    """Consequence if the permission is refused; empty if a refusal is a problem."""
     needed: bool = True
-    """Not of what few clusters have."""
+    """False if few clusters have the resource."""
     path: str = ""
-    """Path of a GET that is refused with 403 without it; empty if only a write would show that."""
+    """Path of a GET that gets 403 without the permission; empty if only a write would show that."""
 
     def __str__(self) -> str:
         group = f".{self.group}" if self.group else ""
@@ -100,7 +100,7 @@ class _Review(msgspec.Struct, frozen=True):
 
 
 def of_resources(settings: LiveSettings) -> Iterator[Permission]:
-    """Yield the permissions of the watches, and of what is read because of them."""
+    """Yield the permissions for the watches, and for reads that depend on them."""
     for resource in settings.watched:
         without = resource.without or ("not read" if resource.optional else "")
         needed = bool(resource.without) or not resource.optional
@@ -112,9 +112,9 @@ def of_resources(settings: LiveSettings) -> Iterator[Permission]:
 
 
 def of_kubelets(settings: KubeletSettings) -> Iterator[Permission]:
-    """Yield the permissions for asking kubelets; the watches need none of them."""
+    """Yield the permissions for requests to kubelets, which no watch needs."""
     if settings.access == "proxy":
-        yield _PROXIED._replace(without="kubelets are not asked")
+        yield _PROXIED._replace(without="kubelets are not polled")
     elif settings.access == "direct":
         for resource in POLLED:
             yield Permission(
@@ -139,7 +139,9 @@ def _leases(namespace: str) -> str:
 
 
 def _path_of_missing_node(subresource: str) -> str:
-    """A path of a node that is not there: who lacks the right gets 403, and others 404, without anything done."""
+    """Return a path of a node that does not exist: an account without the right gets 403, others 404, and nothing is
+    done.
+    """
     return f"/api/v1/nodes/{NOBODY}/{subresource.partition('/')[2]}"
 
 
@@ -147,17 +149,19 @@ _PROXIED: Final = Permission("get", PROXY, path=_path_of_missing_node(PROXY))
 
 
 async def reachable(settings: LiveSettings, namespace: str) -> LiveSettings:
-    """These settings, or if only pods of `namespace` may be listed, those of it. Raises KubeconfigUnusable."""
+    """Return these settings, or those of `namespace` if only its pods may be listed. Raises KubeconfigUnusable."""
     access = await configuration(settings.kubeconfig, settings.context)
     async with ApiClient(access) as client:
-        with suppress(ApiError, *TRANSPORT_ERRORS):  # what is wrong there, `check_cluster` reports
+        with suppress(ApiError, *TRANSPORT_ERRORS):  # `check_cluster` reports errors there
             if namespace and not await Account(client).may(Permission("list", "pods", path=PODS.paths[0])):
                 return settings.model_copy(update={"namespace": namespace})
     return settings
 
 
 async def check_cluster(settings: LiveSettings, lease: LeaseName | None = None) -> AsyncIterator[Checked]:
-    """Each permission that these settings need, and the one that they should not; one problem where none is known."""
+    """Yield each permission that these settings need, and the one that they should not have; one problem if none is
+    known.
+    """
     try:
         access = await configuration(settings.kubeconfig, settings.context)
     except KubeconfigUnusable as error:
@@ -205,8 +209,9 @@ class Account:
         self._client = client
 
     async def may(self, permission: Permission) -> bool | None:
-        """Return whether it is allowed, None if only a write would show that. Raises ApiError if who asks is
-        not known, or the server answers nothing else either, and `TRANSPORT_ERRORS`.
+        """Return whether the permission is granted; None if only a write would show that.
+
+        Raises `TRANSPORT_ERRORS`, and ApiError if the account is unknown or the server answers no requests at all.
         """
         if not self.unreviewed:
             try:
@@ -226,7 +231,7 @@ class Account:
         return await self._tried(permission) if permission.path else None
 
     async def _tried(self, permission: Permission) -> bool:
-        """Send such a request, as cheap as it can be. The API server authorizes before it looks for anything."""
+        """Try the permission with the cheapest request. The API server authorizes before it looks for anything."""
         try:
             async with get(self._client, permission.path, _CHEAP.get(permission.verb, {}), TIMEOUT):
                 return True

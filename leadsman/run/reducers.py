@@ -1,4 +1,4 @@
-"""The reducers and the alerts' rules that the settings ask for."""
+"""Selects reducers and alert rules by the settings."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -17,7 +17,7 @@ def all_reducers(settings: Settings) -> Sequence[AnyReducer]:
 
 
 def rules_of(settings: Settings) -> AlertRules:
-    """Return the rules, with runbooks at the page's public address if they name no other. Raises BadRules."""
+    """Return the rules; runbooks are at the page's public address unless the rules name another. Raises BadRules."""
     file, page = settings.alerts.rules, settings.page.address.rstrip("/")
     rules = default_rules() if file is None else read_rules(file)
     if not page or rules.runbooks != default_rules().runbooks:

@@ -1,4 +1,4 @@
-"""`leadsman replay` as it runs: the fold over a database, by all reducers."""
+"""Runs `leadsman replay`: folds observations into a database, with all reducers."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -18,13 +18,13 @@ from streams.local.replay import Replay, ReplayReport
 class Replayed(NamedTuple):
     report: ReplayReport
     refused: SourceError | None
-    """The source that could not be read, after all others were."""
+    """The source that could not be read; all others were read."""
 
 
 def replay(database: Database, items: Iterable[Decoded], settings: Settings, *, is_last: bool = False) -> Replayed:
-    """Fold observations into a migrated database; what was read before a source failed is stored. Raises BadRules.
+    """Fold observations into a migrated database; everything read before a source failed is stored. Raises BadRules.
 
-    After the last replay into a database, no other one can go on.
+    After the last replay into a database, no other replay can continue it.
     """
     reducers = all_reducers(settings)
     with Lander(database) as lander:

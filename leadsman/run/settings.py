@@ -1,4 +1,4 @@
-"""The settings of all rooms together: a YAML file, the environment over it, flags over both; and their names."""
+"""All settings together, with their names. Flags override the environment, which overrides a YAML file."""
 
 import ast
 import inspect
@@ -28,10 +28,10 @@ from streams.alerting.settings import AlertSettings
 from streams.kafka.settings import LandSettings, WorkSettings
 
 DELIMITER: Final = "__"
-"""Between a section and its setting, in a variable."""
+"""Separator of a section and its setting, in a variable's name."""
 _LINK: Final = re.compile(r".*_SERVICE_(HOST|PORT.*)|.*_PORT_[0-9]+_(TCP|UDP|SCTP).*")
 _LINKED: Final = ("tcp://", "udp://", "sctp://")
-"""Values that Kubernetes puts into a pod for each Service of its namespace begin with these."""
+"""Prefixes of the variables that Kubernetes sets in a pod for each Service of its namespace."""
 _SHOULD: Final = re.compile(r"^[A-Z][a-z]+ should ")
 _WIDTH: Final = 100
 _HEAD: Final = """\
@@ -45,7 +45,7 @@ _HEAD: Final = """\
 class Setting(NamedTuple):
     path: tuple[str, ...]
     default: Any
-    """None of a section."""
+    """None for a section."""
     section: bool
     model: type[pydantic.BaseModel]
 
@@ -60,7 +60,7 @@ class Setting(NamedTuple):
 
 @cache
 def _meanings(model: type[pydantic.BaseModel]) -> Mapping[str, str]:
-    """Return the docstring below each setting, in one line."""
+    """Return the docstring below each setting, on one line."""
     (made,) = ast.parse(textwrap.dedent(inspect.getsource(model))).body
     below = pairwise(made.body) if isinstance(made, ast.ClassDef) else ()
     return {
@@ -87,8 +87,7 @@ def every_setting(model: type[pydantic.BaseModel], above: tuple[str, ...] = ()) 
 def check_variables(model: type[pydantic.BaseModel], prefix: str, environment: Mapping[str, str]) -> None:
     """Raise SettingsError for a variable that looks like a setting and is unknown.
 
-    Other variables of that prefix belong to somebody else: Kubernetes gives them to pods for a Service named
-    `leadsman`.
+    Some variables with our prefix are not settings: Kubernetes sets them in pods for a Service named `leadsman`.
     """
     known = {DELIMITER.join(each.path).upper() for each in every_setting(model)}
     top = {name.upper() for name in model.model_fields}
@@ -104,7 +103,7 @@ def check_variables(model: type[pydantic.BaseModel], prefix: str, environment: M
 
 
 def hint(model: type[pydantic.BaseModel], path: Iterable[object]) -> str:
-    """Suggest a setting for an unknown path: a neighbour, or the same name elsewhere."""
+    """Suggest a setting for an unknown path: a similar one next to it, or the same name elsewhere."""
     *above, last = map(str, path)
     settings = list(every_setting(model))
     beside = {each.path[-1]: each.name for each in settings if each.path[:-1] == tuple(above)}
@@ -116,7 +115,7 @@ def hint(model: type[pydantic.BaseModel], path: Iterable[object]) -> str:
 
 
 def settings_file(model: type[pydantic.BaseModel]) -> str:
-    """A YAML file in which nothing is set, with every setting, its default and its meaning."""
+    """Return a YAML file with every setting, its default and its meaning, all commented out."""
     lines = [_HEAD]
     for each in every_setting(model):
         indent = "  " * (len(each.path) - 1)
@@ -155,7 +154,7 @@ FLAGS: Final = {
     "watch.kubelet.summary_seconds": "--every",
     "watch.kubelet.metrics_seconds": "--every",
 }
-"""The flags whose values settings check; an error names the flag of a value that came from one."""
+"""Flags whose values are validated as settings; an error names the flag that gave the value."""
 _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 
 
@@ -186,9 +185,9 @@ class Settings(Section):
 
 
 def load(file: Path | None = None, **flags: Any) -> Settings:
-    """The settings in force; a flag that is None was not given.
+    """Return the settings in force; a flag that is None was not given.
 
-    `${NAME}` and `${NAME:-default}` in the file's texts are taken from the environment. Raises SettingsError.
+    `${NAME}` and `${NAME:-default}` in the file's texts are replaced from the environment. Raises SettingsError.
     """
     given = {name: value for name, value in flags.items() if value is not None}
     has_variables = any(name.upper().startswith(PREFIX) for name in os.environ)
@@ -207,12 +206,12 @@ def load(file: Path | None = None, **flags: Any) -> Settings:
 
 
 def _is_given(value: Any) -> bool:
-    """Tell whether a flag has a value, or a section any that has."""
+    """Tell whether a flag has a value, or a section contains one that has."""
     return any(map(_is_given, value.values())) if isinstance(value, dict) else True
 
 
 def shown(settings: Settings) -> str:
-    """Format the settings as YAML without passwords; an address keeps everything that is not secret."""
+    """Format the settings as YAML without passwords; addresses keep everything that is not secret."""
     values = settings.model_dump(mode="json")
     values["db"] = _without_password(settings.db.get_secret_value())
     values["alerts"]["to"] = [_receiver(each.get_secret_value()) for each in settings.alerts.to]
@@ -233,7 +232,7 @@ def _without_password(dsn: str) -> str:
 
 
 def _receiver(text: str) -> str:
-    """Its kind and host: behind that, the address of a webhook is its password."""
+    """Return a receiver's kind and host, because the rest of a webhook's address is its secret."""
     kind, equals, address = text.partition("=")
     parts = urlsplit(address)
     return f"{kind}={parts.scheme}://{parts.netloc.rpartition('@')[2]}/{HIDDEN}" if equals and parts.netloc else kind
@@ -254,7 +253,7 @@ def _read(file: Path) -> dict[str, Any]:
 
 
 def _check_sections(file: Path, model: type[pydantic.BaseModel], values: Mapping[str, Any], above: str = "") -> None:
-    """Refuse a value in the place of a section: a flag or variable of that section would silently replace it."""
+    """Refuse a single value for a section: a flag or variable of that section would silently replace it."""
     for name, value in values.items():
         section = _section(model.model_fields[name].annotation) if name in model.model_fields else None
         if section is not None and isinstance(value, dict):
@@ -298,7 +297,7 @@ def _explain(error: pydantic.ValidationError, file: Path | None, flags: Mapping[
 
 
 def _flag(loc: Sequence[str | int], flags: Any) -> str:
-    """Return the flag that gave the setting at this place, empty if none did."""
+    """Return the flag that set this value; empty if none did."""
     for depth, part in enumerate(loc, 1):
         flags = flags.get(part) if isinstance(flags, Mapping) else None
         if flags is not None and (flag := FLAGS.get(".".join(map(str, loc[:depth])))):

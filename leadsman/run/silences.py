@@ -1,8 +1,8 @@
-"""Silences while a part runs: read from the database again and again, and changed by `leadsman silence`.
-
-They are in the database, and on no topic: people make a few a week, the page and the story show them, and `up` has no
-Kafka. Alerts do not depend on it: where it cannot be read, those that were read last hold until they end, and nothing
-more is silenced. An embedded database belongs to one process; there that process answers `leadsman silence`.
+"""Keeps silences up to date while a part runs: reads them from the database regularly, and applies changes by
+`leadsman silence`. They are in the database and on no topic, because people make a few a week, the page and the story
+show them, and `up` has no Kafka. Alerts do not depend on the database: if it cannot be read, the last known silences
+hold until they end, and nothing else is silenced. Only one process can open an embedded database; that process
+answers `leadsman silence`.
 """
 
 from collections.abc import Callable, Sequence
@@ -44,7 +44,7 @@ class Silences:
         return self._known
 
     async def read(self) -> None:
-        """Read them once; a database that cannot be read is a reason of `/readyz`, and is logged once."""
+        """Read them once. If the database cannot be read, `/readyz` has the reason, and it is logged once."""
         trouble = ""
         try:
             self._known = await self.answer(List())
@@ -69,7 +69,7 @@ class Silences:
             return answer(database, request)
 
     async def reply(self, body: bytes) -> bytes:
-        """Answer `leadsman silence` of another process, at path SILENCES of the server in `leadsman.run.beside`."""
+        """Reply to `leadsman silence` of another process, at path SILENCES of the server in `leadsman.run.beside`."""
         try:
             request: Request = msgspec.json.decode(body, type=Request)
             reply = _Answer(await self.answer(request))
@@ -80,7 +80,7 @@ class Silences:
 
 
 def ask(dsn: str, request: Request) -> Sequence[Silence]:
-    """Ask the database, or the process that holds it. Raises BadSilence and DatabaseError."""
+    """Query the database, or the process that holds it. Raises BadSilence and DatabaseError."""
     try:
         with connect(dsn, make=False) as database:
             check_migrated(database)

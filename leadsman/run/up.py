@@ -1,4 +1,4 @@
-"""Watch, work and land as one process tree on one machine."""
+"""Runs watch, work and land as one process tree on one machine."""
 
 import asyncio
 import json
@@ -15,14 +15,17 @@ from leadsman.run.settings import PREFIX, Settings
 
 PORT: Final = f"{PREFIX}TELEMETRY__PORT"
 PARTS: Final = ("land", "work", "watch")
-"""Each a command of `leadsman`."""
+"""Commands of `leadsman` that run as parts."""
 ALERT: Final = "alert"
-"""The part that runs too if the settings have receivers."""
+"""The part that also runs if receivers are configured."""
 
 
 async def run_together(settings: Settings, lasting: frozenset[int], stop: asyncio.Event) -> None:
-    """Run all parts until `stop`. Raises FilesUnusable now, and PartFailedError for one that ends with `lasting`."""
-    settings.kafka.client_options()  # what no restart of a part would fix; a file that breaks later may be fixed
+    """Run all parts until `stop`.
+
+    Raises FilesUnusable at once, and PartFailedError if a part ends with a status of `lasting`.
+    """
+    settings.kafka.client_options()  # a restart fixes none of these; a file that breaks later may be repaired
     settings = with_identity(settings, new_identity())
     port = settings.telemetry.port
     parts = [
@@ -33,14 +36,14 @@ async def run_together(settings: Settings, lasting: frozenset[int], stop: asynci
 
 
 def with_identity(settings: Settings, identity: str) -> Settings:
-    """The settings under which a restarted watcher has the Lease of the one before it."""
+    """Return the settings with an identity, so that a restarted watcher gets its Lease back at once."""
     watch = settings.live()
     election = watch.election.model_copy(update={"identity": watch.election.identity or identity})
     return settings.model_copy(update={"watch": watch.model_copy(update={"election": election})})
 
 
 def environment_of(settings: Settings) -> dict[str, str]:
-    """This process's environment in which exactly these settings are in force; arguments would show passwords."""
+    """Return this process's environment with exactly these settings, because arguments would reveal passwords."""
     others = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
     given = {name: value for name, value in settings if value is not None}
     return {**others, **{f"{PREFIX}{name.upper()}": _text(value) for name, value in given.items()}}

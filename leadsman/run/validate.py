@@ -1,4 +1,4 @@
-"""Try every connection that the settings name; nothing is changed."""
+"""Tries every connection that the settings name, without changing anything."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
@@ -35,7 +35,7 @@ TIMEOUT: Final = aiohttp.ClientTimeout(total=15)
 
 
 async def validate(settings: Settings) -> list[Checked]:
-    """Try Kafka, the database, a kubelet and the schedulers, and ask the cluster for each permission."""
+    """Try Kafka, the database, a kubelet and the schedulers, and check each permission in the cluster."""
     watch = settings.live()
     lease = lease_name(settings.kafka, watch) if watch.election.enabled else None
     checks = (check_cluster(watch, lease), check_kubelet(watch), check_schedulers(watch))
@@ -79,7 +79,7 @@ def check_database(settings: Settings) -> Checked:
 
 
 async def check_kubelet(settings: LiveSettings) -> AsyncIterator[Checked]:
-    """Check that the kubelet of one node answers at the configured access; yields nothing if no node is listed."""
+    """Check that the kubelet of one node answers with the configured access; yield nothing if no node is listed."""
     if settings.kubelet.access == "off" or settings.namespace:
         return
     async with AsyncExitStack() as stack:
@@ -89,7 +89,7 @@ async def check_kubelet(settings: LiveSettings) -> AsyncIterator[Checked]:
             async with get(client, NODES.paths[0], {"limit": "1"}, TIMEOUT) as response:
                 node = (decode_list(await read_body(response)).items or [])[0]
         except (KubeconfigUnusable, ApiError, IndexError, *UNDECODABLE, *TRANSPORT_ERRORS):
-            return  # what is wrong there is the cluster's, and reported
+            return  # `check_cluster` reports errors there
         name = metadata_of(node).name
         try:
             fetch = await kubelet_client(settings.kubelet, access, lambda _: kubelet_address(node), stack)
@@ -108,7 +108,7 @@ async def check_schedulers(settings: LiveSettings) -> AsyncIterator[Checked]:
                 https = scheduler_client(settings, await configuration(settings.kubeconfig, settings.context), stack)
                 await cache_line(https, url, SYSTEM.now())
             except KubeconfigUnusable:
-                return  # what is wrong there is the cluster's, and reported
+                return  # `check_cluster` reports errors there
             except (CacheUnknown, SettingsError) as error:
                 yield Checked(what, str(error))
             else:

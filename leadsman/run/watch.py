@@ -1,4 +1,4 @@
-"""The process that publishes to Kafka what it watches, while it holds the Lease of its replicas."""
+"""Publishes a watched cluster to Kafka, while this replica holds the Lease."""
 
 import asyncio
 from contextlib import AbstractAsyncContextManager, nullcontext
@@ -33,7 +33,7 @@ from leadsman.run.kafka import make_topics, publisher
 
 _NAMESPACE: Final = SERVICE_ACCOUNT / "namespace"
 LINGER_MS: Final = 250
-"""Time for which messages of a partition wait for others: a request costs more than its content."""
+"""Time for which messages of a partition wait for others, because a request costs more than its content."""
 _TIMEOUT: Final = aiohttp.ClientTimeout(total=10)
 _KUBE_SYSTEM: Final = {"fieldSelector": "metadata.name=kube-system"}
 LEADS: Final = Figure("leads", "gauge", "1 for the watcher that has the Lease")
@@ -42,7 +42,7 @@ log = structlog.get_logger(__name__)
 
 async def run_watcher(kafka: KafkaSettings, watch: LiveSettings, stop: asyncio.Event) -> None:
     """Watch until `stop`. Raises KafkaUnusable and SourceUnusable."""
-    access = await configuration(watch.kubeconfig, watch.context)  # before Kafka: no retry fixes it
+    access = await configuration(watch.kubeconfig, watch.context)  # before Kafka, because no retry fixes it
     await make_topics(kafka)
     async with publisher(kafka, linger_ms=LINGER_MS) as opened:
         publish = Feed(opened, kafka.topics(), strict=watch.strict).publish
@@ -60,7 +60,9 @@ async def run_watcher(kafka: KafkaSettings, watch: LiveSettings, stop: asyncio.E
             election = LeaderElection(client, lease_name(kafka, watch), identity, SYSTEM)
 
             async def publish_as_leader(received: Received) -> Acknowledgements:
-                """Publish only as the leader: if this process was suspended, another watcher may lead."""
+                """Publish only as the leader: while this process was suspended, another watcher may have become the
+                leader.
+                """
                 election.check()
                 return await publish(received)
 
@@ -68,7 +70,7 @@ async def run_watcher(kafka: KafkaSettings, watch: LiveSettings, stop: asyncio.E
 
 
 def _kept(kafka: KafkaSettings, watch: LiveSettings, cluster_uid: str) -> AbstractAsyncContextManager[StoredVersions]:
-    """Keep resource versions in Kafka, from where the next watcher resumes. `Live` keeps those of a file itself."""
+    """Keep resource versions in Kafka, from where the next watcher resumes. `Live` handles a file itself."""
     if watch.versions_file:
         return nullcontext(NOT_KEPT)
     group = f"{kafka.topic_prefix}-watch-{watch.scope}"
@@ -77,8 +79,9 @@ def _kept(kafka: KafkaSettings, watch: LiveSettings, cluster_uid: str) -> Abstra
 
 
 async def _cluster_uid(access: Configuration) -> str:
-    """The UID of the namespace kube-system, which distinguishes clusters of one name. If it cannot be read, for any
-    reason, it is the address of the API server.
+    """Return the UID of the namespace kube-system, which distinguishes clusters with the same name.
+
+    If it cannot be read for any reason, return the API server's address.
     """
     try:
         async with (
@@ -92,9 +95,9 @@ async def _cluster_uid(access: Configuration) -> str:
 
 
 async def lead(election: LeaderElection, work: Work, stop: asyncio.Event) -> None:
-    """Do the work whenever this replica leads, until `stop`; the work ends by itself then.
+    """Do the work whenever this replica is the leader, until `stop`, at which the work must end itself.
 
-    Raises SourceUnusable, and what the work raises.
+    Raises SourceUnusable, and errors of the work.
     """
     while not stop.is_set():
         log.info("waiting for the lease")
@@ -114,7 +117,9 @@ async def lead(election: LeaderElection, work: Work, stop: asyncio.Event) -> Non
 
 
 def lease_name(kafka: KafkaSettings, watch: LiveSettings) -> LeaseName:
-    """Name the Lease that all replicas of one installation share: those with one topic prefix, unless it is set."""
+    """Return the name of the Lease that all replicas of one installation (with one topic prefix) share, unless it is
+    configured.
+    """
     namespace = watch.election.namespace
     if namespace is None:
         namespace = _NAMESPACE.read_text(encoding="ascii").strip() if _NAMESPACE.is_file() else "default"

@@ -1,4 +1,4 @@
-"""`leadsman work` as it runs."""
+"""Runs `leadsman work`."""
 
 import socket
 from collections.abc import Collection, Sequence
@@ -17,8 +17,8 @@ async def run_worker(
 ) -> None:
     """Fold the logs until SIGTERM or SIGINT. Raises BadRules, KafkaUnusable, and every error that stops the worker.
 
-    Without `reducers` all analytics run, and the alerts by the rules of the settings. `skipped` are positions of
-    records, TOPIC:PARTITION@OFFSET, that become dead letters.
+    Without `reducers`, all analytics run, and alerts by the configured rules. `skipped` are positions of records,
+    TOPIC:PARTITION@OFFSET, that become dead letters.
     """
     kafka = settings.kafka
     worker = worker_of(settings, reducers, skipped)
@@ -30,7 +30,7 @@ async def run_worker(
 def worker_of(
     settings: Settings, reducers: Sequence[Reducer[Any]] | None = None, skipped: Collection[str] = ()
 ) -> Worker:
-    """The worker, not yet running. Raises BadRules."""
+    """Build the worker without running it. Raises BadRules."""
     kafka = settings.kafka
     return Worker(
         reducers or all_reducers(settings),

@@ -1,4 +1,4 @@
-"""The report and the page: what the database concluded, for a person who reads.
+"""The report and the page, which show what the database contains.
 
-`reading` asks the database, `attention` ranks, `rendering` writes HTML, `site` serves it.
+`reading` queries the database, `attention` ranks problems, `rendering` writes HTML, `site` serves it.
 """

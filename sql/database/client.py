@@ -1,4 +1,4 @@
-"""clickhouse-connect's clients of an engine or a server, and its errors as ours."""
+"""clickhouse-connect's clients of an engine or a server, and their errors as ours."""
 
 import logging
 import re
@@ -25,7 +25,7 @@ from sql.database.replicated import everywhere, quoted
 class RotatingPool(PoolManager):
     """Rereads files: a new connection trusts the CA's current file, and a request sends the current password.
 
-    A file that cannot be used fails the request, as a server does that is away.
+    An unusable file fails the request, as an unreachable server does.
     """
 
     def __init__(self, target: Server) -> None:
@@ -39,7 +39,9 @@ class RotatingPool(PoolManager):
     def urlopen(  # type: ignore[override]  # as PoolManager's own
         self, method: str, url: str, redirect: bool = True, **options: Any
     ) -> BaseHTTPResponse:
-        """Open an address like a PoolManager, but do not follow redirects: the password is not for other servers."""
+        """Open an address like a PoolManager, but do not follow redirects, because other servers must not get the
+        password.
+        """
         del redirect
         try:
             login = f"{self._target.user}:".encode() + self._target.password.encode()
@@ -55,16 +57,16 @@ MIB: Final = 1 << 20
 SETTINGS: Final[Mapping[str, Any]] = {
     "async_insert": 0,  # an insert that returned is in the table
     "deduplicate_blocks_in_dependent_materialized_views": 1,  # a retry repairs a roll-up that a crash left out
-    "do_not_merge_across_partitions_select_final": 1,  # sound: each key has the time that makes the partition
+    "do_not_merge_across_partitions_select_final": 1,  # safe: each key has the partition's time
     "final": 1,  # no query ever sees a row and its replacement
     "insert_deduplicate": 1,
-    "join_algorithm": "direct,hash",  # a parallel join takes 15 MiB for each join of a view, however few its rows
-    "min_free_disk_bytes_to_perform_insert": NEEDED_BYTES,  # on a full disk a broken part can be acknowledged
+    "join_algorithm": "direct,hash",  # a parallel join takes 15 MiB for each join of a view, even for few rows
+    "min_free_disk_bytes_to_perform_insert": NEEDED_BYTES,  # on a full disk the server can acknowledge a broken part
     "session_timezone": "UTC",
-    "throw_on_max_partitions_per_insert_block": 0,  # events may have wrong times
+    "throw_on_max_partitions_per_insert_block": 0,  # the times of events can be wrong
 }
 EMBEDDED_SETTINGS: Final[Mapping[str, Any]] = {
-    "compile_aggregate_expressions": 0,  # compiling takes longer than a query of a database of this size
+    "compile_aggregate_expressions": 0,  # compiling takes longer than a query on a database of this size
     "compile_expressions": 0,
     "compile_sort_description": 0,
     "input_format_parallel_parsing": 0,
@@ -74,13 +76,15 @@ EMBEDDED_SETTINGS: Final[Mapping[str, Any]] = {
     "max_memory_usage": 1024 * MIB,
     "max_threads": 2,
     "optimize_use_projections": 0,  # no table has one, and every read of a view would be planned for it
-    "query_plan_lift_up_union": 0,  # it copies the steps above a union into each branch, 30 times for `story`
+    "query_plan_lift_up_union": 0,  # it copies the steps above a union into each branch: 30 times for `story`
 }
 READ_ONLY: Final[Mapping[str, Any]] = {"max_execution_time": 60, "readonly": 2}
-"""The engine refuses every statement that writes, and a query that never ends. The embedded one also has no grant
-outside the database; a server grants rights to its own users."""
+"""The engine refuses every statement that writes, and a query that never ends.
+
+The embedded engine also has no grant outside the database; a server grants rights to its own users.
+"""
 REASON: Final = 2000
-"""Characters of an engine's message."""
+"""Number of characters of an engine's message that are shown."""
 UNTRUSTED: Final = "CERTIFICATE_VERIFY_FAILED"
 REFUSED_USER: Final = frozenset({192, 193, 194, 516})
 
@@ -136,14 +140,14 @@ def server(target: Server, *, read_only: bool) -> Client:
 
 _NARROW: Final = "narrow it, for example to one cluster, one node or a shorter range"
 _BEYOND: Final = {
-    159: f"took longer than it may (TIMEOUT_EXCEEDED): {_NARROW}",
-    241: f"took more memory than it may (MEMORY_LIMIT_EXCEEDED): {_NARROW}",
+    159: f"exceeded its time limit (TIMEOUT_EXCEEDED): {_NARROW}",
+    241: f"exceeded its memory limit (MEMORY_LIMIT_EXCEEDED): {_NARROW}",
 }
-"""Words by ClickHouse's number of a limit that a statement went beyond."""
+"""Words for the limit that a statement exceeded, by ClickHouse's error number."""
 
 
 def translated(target: Target, doing: str, error: Exception) -> DatabaseError | None:
-    """Translate an error of a client into ours; None if it is not a database's error."""
+    """Translate an error of a client into ours; None if the database did not raise it."""
     match error:
         case OperationalError():
             return DatabaseUnreachable(f"{target}: {doing} got no answer: {_reason(error, target)}")
@@ -187,7 +191,7 @@ def _code(error: BaseException) -> int | None:
 
 
 def _reason(error: BaseException, target: Target) -> str:
-    """Return the engine's own message in one line, without a password and Python's words."""
+    """Return the engine's own message in one line, without passwords and without Python's words."""
     cause = error.__cause__ if isinstance(error, OperationalError) and error.__cause__ is not None else error
     text = " ".join(str(getattr(cause, "reason", cause)).split())
     text = re.sub(r"^HTTPS?Connection(?:Pool)?\([^)]*\): |\[Errno \d+\] ", "", text)

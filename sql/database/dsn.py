@@ -20,7 +20,7 @@ from sql.database.errors import BadDsn, DatabaseError
 DEFAULT_DATABASE: Final = "leadsman"
 """On a server."""
 EMBEDDED_DATABASE: Final = "default"
-"""In a folder: what any client of the engine sees first."""
+"""The default in a folder: any other client of the engine shows it first."""
 FORMS: Final = "a folder or http://user:password@host:8123/leadsman"
 _OF_SERVERS: Final = (
     "database",
@@ -59,7 +59,7 @@ class Server:
     database: str = DEFAULT_DATABASE
     user: str = "default"
     password: str = field(default="", repr=False)
-    """A RotatingPassword if it is in a file."""
+    """A RotatingPassword if the password is in a file."""
     ca_file: Path | None = None
     """CA that verifies the server's certificate; by default the system's."""
     cluster: str = ""
@@ -78,7 +78,7 @@ class Server:
 
     @property
     def holder(self) -> str:
-        """Return the database with the tables' own rows; if `sharded`, people read another one."""
+        """Return the database that holds the tables' own rows; if `sharded`, people read from another one."""
         return f"{self.database}_shard" if self.sharded else self.database
 
     @property
@@ -192,7 +192,7 @@ def _options(parts: SplitResult, *known: str) -> dict[str, str]:
     options = parse_qs(parts.query, keep_blank_values=True)
     if unknown := sorted(set(options) - set(known)):
         raise BadDsn(
-            f"the database's address has an option that {parts.scheme}: does not know: {unknown[0]}; "
-            f"it knows {', '.join(known)}"
+            f"the database's address has an unknown option for {parts.scheme}: {unknown[0]}; "
+            f"known are {', '.join(known)}"
         )
     return {name: values[-1] for name, values in options.items()}

@@ -1,7 +1,7 @@
-"""The embedded engine: chDB over a folder with room for it, one process at a time.
+"""The embedded engine: chDB over a folder with enough free space, open in one process at a time.
 
-A full disk or a power loss can cut off the definition of a view, and the engine refuses such a folder. `migrate`
-recreates every missing view, so the definition can go.
+A full disk or a power loss can truncate the definition of a view, and the engine refuses such a folder. `migrate`
+recreates every missing view, so the definition can be deleted.
 """
 
 import fcntl
@@ -22,11 +22,11 @@ from sql.database.without import without
 
 VIEWS: Final = Path(__file__).parents[1] / "schema" / "views"
 _HALF_REPLACED: Final = "_tmp_replace_"
-"""Prefix of the name of a view that will replace another."""
+"""Prefix of the name of a view that will replace another one."""
 
 
 def mend(folder: Path) -> list[Path]:
-    """Deletes such definitions and returns them; nothing else is touched. Raises OSError."""
+    """Delete such definitions and return them; change nothing else. Raises OSError."""
     views = {file.stem for file in VIEWS.glob("*.sql")}
     damaged = [
         file
@@ -47,12 +47,12 @@ if TYPE_CHECKING:
     from sql.database.open import Database
 
 NEEDED_BYTES: Final = 64 << 20
-"""The engine refuses inserts below it (`min_free_disk_bytes_to_perform_insert`)."""
+"""Free bytes below which the engine refuses inserts (`min_free_disk_bytes_to_perform_insert`)."""
 _FREE: Final = "SELECT free_space FROM system.disks WHERE name = 'default'"
 
 
 def check_folder(folder: Path, where: str) -> None:
-    """Check the disk. Raises DiskFull if a writer should not open that folder, which exists."""
+    """Check the disk of an existing folder. Raises DiskFull if a writer should not open it."""
     disk = os.statvfs(folder)
     _check(disk.f_bavail * disk.f_frsize, where)
 
@@ -76,25 +76,26 @@ ENGINE_SETTINGS: Final = Path(__file__).parent / "embedded.xml"
 READER: Final = Path(__file__).parent / "reader.xml"
 """The engine's user if the database is opened to read: it has no grant to write, nor for files or addresses."""
 ALLOCATOR: Final = "dirty_decay_ms:200,muzzy_decay_ms:0"
-"""Settings of the engine's jemalloc, which by default keeps freed memory for seconds: 50 to 150 MiB of a replay."""
+"""Settings of the engine's jemalloc, which by default keeps freed memory for seconds: 50 to 150 MiB during a
+replay.
+"""
 ENGINE_FILES: Final = frozenset({"status", "metadata", "store"})
-"""Content of a database's folder; without a table it has only `tmp`."""
+"""Content of a database's folder; a database without tables has only `tmp`."""
 REASON: Final = 2000
-"""Characters of an engine's message."""
+"""Number of characters of an engine's message that are shown."""
 
 
 def options(*, read_only: bool) -> Mapping[str, str]:
-    """Options with which the engine is started; they hold for this process until it is closed."""
+    """Options with which the engine is started; they hold for this process until the engine is closed."""
     settings = {"config-file": str(ENGINE_SETTINGS)}
     return settings | {"users_config": str(READER)} if read_only else settings
 
 
 def load(target: Embedded, *, read_only: bool) -> None:
-    """Import the engine, and check that the folder is a database's or empty; a missing one is created. A writer also
-    needs room on the disk, and drops views that were cut off.
+    """Import the engine, and check that the folder is a database or empty; a missing folder is created.
 
-    Call it in the main thread: it changes how libraries are loaded meanwhile. Raises EngineMissing, DatabaseHeld,
-    DiskFull or DatabaseError.
+    A writer also needs room on the disk, and deletes truncated views. Call it in the main thread, because it changes
+    how libraries are loaded. Raises EngineMissing, DatabaseHeld, DiskFull or DatabaseError.
     """
     os.environ.setdefault("JE_MALLOC_CONF", ALLOCATOR)
     try:
@@ -121,7 +122,7 @@ def load(target: Embedded, *, read_only: bool) -> None:
         )
     if not os.access(folder, os.W_OK):
         raise DatabaseError(
-            f"{target}: the folder cannot be written, which the engine needs also to read. Copy it to another disk, "
+            f"{target}: the folder is not writable, but the engine writes even to read. Copy it to another disk, "
             "or check who may write there"
         )
     if not read_only:
@@ -130,7 +131,7 @@ def load(target: Embedded, *, read_only: bool) -> None:
 
 
 def _import_engine() -> None:
-    """Import chDB's connections alone: its package would start another engine, to ask for its version.
+    """Import only chDB's connections: its package would start another engine, to ask for its version.
 
     Raises ImportError.
     """
@@ -139,7 +140,7 @@ def _import_engine() -> None:
         raise ModuleNotFoundError(name="chdb")
     package = sys.modules["chdb"] = module_from_spec(spec)
     flags = sys.getdlopenflags()
-    sys.setdlopenflags(flags | getattr(os, "RTLD_DEEPBIND", 0))  # as chDB does, on Linux: its allocator is its own
+    sys.setdlopenflags(flags | getattr(os, "RTLD_DEEPBIND", 0))  # as chDB does, for its own allocator
     try:
         import_module("chdb._chdb")
     finally:
@@ -148,9 +149,9 @@ def _import_engine() -> None:
 
 
 def started(target: Embedded, *, read_only: bool) -> AbstractContextManager[Any]:
-    """Return a new connection to the engine, which the first one starts; any thread may call this after `load`.
+    """Return a new connection to the engine; the first one starts it. Any thread may call this after `load`.
 
-    It takes a tenth of a second and more, without the interpreter's lock. Raises DatabaseHeld or DatabaseError.
+    Starting takes at least 0.1 s, without the interpreter's lock. Raises DatabaseHeld or DatabaseError.
     """
     try:
         chosen = urlencode(options(read_only=read_only))
@@ -176,5 +177,5 @@ def _holder(folder: Path) -> str | None:
                 pid = words[1] if len(words) > 1 and words[0] == "PID:" else "(unknown)"
                 return None if pid == str(os.getpid()) else pid
     except OSError:
-        return None  # no such file yet; the engine reports what else is wrong
+        return None  # the file does not exist yet; the engine reports other problems
     return None

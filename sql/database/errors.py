@@ -1,4 +1,4 @@
-"""Errors of a database, each with a message for a person and never a password in it."""
+"""Errors of a database, each with a message for a person and without passwords."""
 
 from typing import Final
 
@@ -21,7 +21,7 @@ class EngineMissing(DatabaseError, WrongUsage):
 
 
 class DatabaseHeld(DatabaseError):
-    """Another process has the embedded database's folder open; one process at a time can."""
+    """Another process has the embedded database's folder open; only one at a time can."""
 
 
 class DiskFull(DatabaseError):
@@ -35,7 +35,7 @@ class DatabaseUnreachable(DatabaseError):
 
 
 class QueryCancelled(DatabaseError):
-    """The caller has left."""
+    """The caller has disconnected."""
 
 
 LASTING: Final = frozenset({16, 36, 47, 53, 60, 62, 70, 81, 349, 497})
@@ -82,8 +82,8 @@ class SchemaMissing(SchemaOlder):
 
 
 class MigrationChanged(SchemaError):
-    """A migration that was applied here has another text now."""
+    """The text of an applied migration has changed since."""
 
 
 class MigrationMissing(SchemaError):
-    """A migration that was applied here is not among ours, or our numbers have a gap."""
+    """An applied migration is not among ours, or our numbers have a gap."""

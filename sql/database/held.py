@@ -40,7 +40,7 @@ class SocketDatabase(Database):
         return reach(self._embedded, DatabaseHeld(f"{self}: the process that held it has ended"))
 
     def post(self, path: str, body: bytes) -> bytes:
-        """Return the answer of the holder to another request than a statement. Raises DatabaseError."""
+        """Return the answer of the holding process to a request other than a statement. Raises DatabaseError."""
         from urllib3.exceptions import HTTPError  # noqa: PLC0415 - as above
 
         try:
@@ -65,7 +65,7 @@ class SocketDatabase(Database):
 
 
 def reach(target: Target, held: DatabaseHeld) -> SocketDatabase:
-    """Open the database through the process that holds it. Raises `held` if that does not answer."""
+    """Open the database through the process that holds it. Raises `held` if that process does not answer."""
     if not isinstance(target, Embedded):
         raise held
     import clickhouse_connect  # noqa: PLC0415 - as above
@@ -136,13 +136,13 @@ _ROOT: Final = 0
 
 
 def listening(folder: Path) -> socket.socket:
-    """Open a listening socket in the folder, for its owner alone. Raises OSError.
+    """Open a listening socket in the folder that only its owner can use. Raises OSError.
 
-    One that a killed process left is replaced: the caller holds the database.
+    One left by a killed process is replaced, because the caller holds the database.
     """
     listener = socket.socket(socket.AF_UNIX)
     try:
-        os.fchmod(listener.fileno(), FILE)  # Linux makes the file with it: no link that is put there gets the mode
+        os.fchmod(listener.fileno(), FILE)  # the new file's mode, not that of a link put there
         with _near(folder) as path:
             path.unlink(missing_ok=True)
             listener.bind(str(path))
@@ -175,7 +175,10 @@ def connected(folder: Path, timeout: float | None) -> socket.socket:
 
 
 def _connect(connection: socket.socket, path: str, timeout: float | None) -> None:
-    """Connect within the timeout. Linux ignores it, and refuses at once if too many wait to be accepted."""
+    """Connect within the timeout.
+
+    Linux ignores it for these sockets, and refuses at once if too many connections wait.
+    """
     until = monotonic() + (timeout or 0.0)
     while True:
         try:
@@ -195,7 +198,7 @@ def is_trusted(connection: int, owner: int) -> bool:
 
 @contextmanager
 def _near(folder: Path) -> Iterator[Path]:
-    """Return the address of the socket, relative to the open folder, because its path may be too long."""
+    """Return the address of the socket relative to the open folder, because its full path may be too long."""
     number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         yield Path(f"/proc/self/fd/{number}") / SOCKET

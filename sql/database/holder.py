@@ -1,4 +1,4 @@
-"""Answers other processes' statements on this process's embedded engine, as ClickHouse's HTTP interface does."""
+"""Answers other processes' statements with this process's embedded engine, like ClickHouse's HTTP interface."""
 
 import re
 from collections.abc import Generator, Mapping
@@ -35,7 +35,7 @@ _CODE: Final = re.compile(r"Code: (\d+)")
 
 
 class Refused(Exception):
-    """The engine refused the statement; the text is its own."""
+    """The engine refused the statement; the text is the engine's."""
 
     @property
     def code(self) -> str:
@@ -45,7 +45,7 @@ class Refused(Exception):
 
 
 class Statement(NamedTuple):
-    """A statement that only reads, with its parameters and settings."""
+    """A read-only statement with its parameters and settings."""
 
     sql: str
     database: str
@@ -54,7 +54,7 @@ class Statement(NamedTuple):
 
     @classmethod
     def of(cls, address: Mapping[str, str], form: Mapping[str, str], body: str) -> Self:
-        """Read what a client of the HTTP interface sends: in the address, in a form, or as the body."""
+        """Read a statement as a client of the HTTP interface sends it: in the address, in a form, or as the body."""
         given = {**address, **form}
         parameters = {
             name.removeprefix(PARAMETER): text for name, text in given.items() if name.startswith(PARAMETER)
@@ -82,7 +82,7 @@ class Statement(NamedTuple):
 
 
 def kill(target: Embedded, name: str) -> None:
-    """End the statement of that name; nothing if none runs. Raises DatabaseError."""
+    """End the statement with this name, if one runs. Raises DatabaseError."""
     with engine.started(target, read_only=True) as handle:
         handle.query(KILL, params={"name": name})
 

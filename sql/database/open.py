@@ -27,7 +27,7 @@ Translated: TypeAlias = Callable[[Target, str, Exception], DatabaseError | None]
 """The type of `sql.database.client.translated`."""
 
 _PLACEHOLDER: Final = re.compile(r"\{([A-Za-z_]\w*):[^{}]+\}", re.ASCII)
-"""Placeholders as the driver finds them: with one, it binds natively and leaves the text unchanged."""
+"""Placeholders as the driver finds them. If there is one, the driver binds natively and leaves the text unchanged."""
 _EMPTY: Final = "SELECT name FROM system.tables WHERE database = currentDatabase() AND total_rows = 0"
 _HAS: Final = "SELECT count() FROM system.tables WHERE database = currentDatabase() AND name = {table:String}"
 SELECT: Final = re.compile(r"\s*(--[^\n]*\n\s*)*(SELECT|WITH)\b", re.IGNORECASE)
@@ -78,13 +78,13 @@ class Database:
 
     @property
     def empty_tables(self) -> Collection[str]:
-        """Tables that are known to have no row; see `noting_empty_tables`."""
+        """Return tables that are known to have no rows; see `noting_empty_tables`."""
         return self.noted_empty
 
     def noting_empty_tables(self) -> "Database":
-        """Return the same database, which notes the tables that are empty now. Raises DatabaseError.
+        """Return the same database, which remembers the tables that are empty now. Raises DatabaseError.
 
-        A query that reads only these has no rows, and need not be planned, which takes longer than reading.
+        A query of only these tables has no rows, and need not be planned, which takes longer than reading.
         """
         if self.empty_tables:
             return self
@@ -103,13 +103,13 @@ class Database:
         self.close()
 
     def insert(self, table: str, columns: "pa.Table", token: str | None = None) -> None:
-        """Appends `columns` (names as the table's; `sql.landing.arrow` makes them) in one block.
+        """Append `columns` (with the table's names; `sql.landing.arrow` makes them) in one block.
 
         A second insert with the same `token` within the table's deduplication window changes nothing.
         """
         if not columns.num_rows:
             return
-        # looking for equal keys would cost a third of each insert; merges and FINAL do it
+        # looking for equal keys would cost a third of each insert; merges and FINAL do that
         settings = {"final": 0, "optimize_on_insert": 0} | ({"insert_deduplication_token": token} if token else {})
         with self._errors(f"inserting into {table}"):
             try:
@@ -118,20 +118,20 @@ class Database:
                 raise QueryFailed(f"{self}: inserting into {table} failed: {error.strerror}. See TMPDIR") from None
 
     def command(self, sql: str, parameters: Mapping[str, Any] | None = None) -> None:
-        """Runs one statement that returns nothing."""
+        """Run one statement that returns nothing."""
         with self._errors("a statement"):
             self._client.command(sql, parameters=bound(sql, parameters))
 
     def may(self, right: str) -> bool:
         """Tell whether the user has a right, such as `ALTER DELETE ON db.*`.
 
-        Raises QueryFailed, also on a server before 24.11.
+        Raises QueryFailed, also for a server before 24.11.
         """
         with self._errors("a statement"):
             return str(self._client.command(f"CHECK GRANT {right}")).strip() == "1"
 
     def define(self, sql: str) -> None:
-        """Runs one CREATE, ALTER or other statement of the schema; on a cluster on every replica of every shard."""
+        """Run one CREATE, ALTER or other statement of the schema; on a cluster, on every replica of every shard."""
         for placed in everywhere(sql, self._target):
             self._client.database = placed.database
             try:
@@ -141,9 +141,9 @@ class Database:
 
     @contextmanager
     def unsynced(self) -> Iterator[None]:
-        """Open a block in which the embedded engine does not wait until the disk has a definition.
+        """Open a block in which the embedded engine does not wait until definitions are on the disk.
 
-        It is for definitions that can be recreated after a power loss. A server decides itself.
+        Use it for definitions that can be recreated after a power loss. A server decides itself.
         """
         if not self.embedded:
             yield
@@ -162,9 +162,9 @@ class Database:
         *,
         described: bool = True,
     ) -> Result:
-        """The whole result of one query; `{name:Type}` in it are bound from `parameters`.
+        """Return the whole result of one query; placeholders `{name:Type}` are bound from `parameters`.
 
-        Unless `described`, an empty result may lack names and types, for which a query is planned once more.
+        If `described`, an empty result has names and types, for which the query may have to be planned again.
         """
         with self._errors("the query"):
             given, settings = bound(sql, parameters), self._with_stop_name(settings)
@@ -181,7 +181,7 @@ class Database:
 
     @contextmanager
     def stream(self, sql: str, parameters: Mapping[str, Any] | None = None) -> Iterator[RowStream]:
-        """Query in bounded memory; no other call on this database until the block ends."""
+        """Stream a query in bounded memory. No other call on this database is allowed until the block ends."""
         with (
             self._errors("the query"),
             self._client.query_rows_stream(sql, parameters=bound(sql, parameters)) as rows,
@@ -194,11 +194,11 @@ class Database:
         yield RowStream(nothing.column_names, nothing.column_types, iter(()))
 
     def kill(self, stop: Stop) -> None:
-        """Ends the query of `stop` that runs on another connection to the same database, if there is one."""
+        """End the query of `stop` that runs on another connection to the same database, if any."""
         self.command(KILL, {"name": stop.name})
 
     def connection(self) -> "tuple[Client, Target, Translated]":
-        """Return the arguments of another kind of Database on the same connection."""
+        """Return the arguments for another kind of Database on the same connection."""
         return self._client, self._target, self._translated
 
     def another(self) -> "Database":
@@ -243,14 +243,14 @@ class Database:
             raise translated from None
 
     def _drain(self) -> None:
-        """Discard the output of a failed query from the embedded engine; otherwise the next answer begins with it."""
+        """Discard the output of a failed query of the embedded engine; otherwise the next answer begins with it."""
         if self.embedded:
-            with suppress(Exception):  # the answer that it spoils is this one
+            with suppress(Exception):  # the answer that it would spoil is this one
                 self._client.raw_query("SELECT 1")
 
 
 def preload(dsn: str) -> None:
-    """Imports the engine of an embedded database, so that any thread may `connect`. Raises as `connect` does."""
+    """Import the engine of an embedded database, so that any thread may call `connect`. Raises as `connect` does."""
     target = parse_dsn(dsn)
     if isinstance(target, Embedded):
         engine.load(target, read_only=False)
@@ -259,7 +259,7 @@ def preload(dsn: str) -> None:
 def connect(dsn: str, *, make: bool = True, read_only: bool = False) -> Database:
     """Open the database of a DSN (`sql.database.dsn`); a missing folder or database is created.
 
-    With `make` false a missing folder is an error; with `read_only` nothing is created, and the engine refuses
+    If `make` is false, a missing folder is an error. If `read_only`, nothing is created and the engine refuses
     writes. Raises BadDsn, DatabaseHeld, DatabaseUnreachable, or another DatabaseError.
     """
     target = parse_dsn(dsn) if make else existing(dsn)
@@ -281,9 +281,9 @@ def _opened(target: Target, *, read_only: bool) -> Database:
 
 
 def bound(sql: str, parameters: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Return the parameters that have a placeholder; with any other, the driver would format the text with `%`.
+    """Return the parameters that have a placeholder; with others, the driver would format the text with `%`.
 
-    Raises QueryFailed if the statement or a value has bytes that are not UTF-8, as an argument of a command can.
+    Raises QueryFailed if the statement or a value is not UTF-8, which an argument of a command can be.
     """
     for text in (sql, *(parameters or {}).values()):
         if isinstance(text, str):

@@ -1,4 +1,4 @@
-"""Retries a database that accepts nothing: a restarting server, or a full disk."""
+"""Retries a database that accepts nothing for a while: a restarting server, or a full disk."""
 
 import time
 import uuid
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
 FIRST_BACKOFF_SECONDS: Final = 0.2
 LONGEST_BACKOFF_SECONDS: Final = 10.0
 LOOK_SECONDS: Final = 0.2
-"""A stop ends the waiting within this time."""
+"""A stop ends the wait within this time."""
 Found = TypeVar("Found")
 
 
 class RetryingDatabase(Database):
-    """A database that retries, for use in threads, because it waits. It raises permanent errors, and every error
-    after a stop.
+    """A database that retries. It waits, so use it in threads.
 
-    An insert has a token, so that a repeated one whose answer was lost is there once.
+    It raises permanent errors, and every error after a stop. Each insert has a token, so an insert that is repeated
+    because its answer was lost stores its rows once.
     """
 
     def __init__(self, database: Database, is_stopped: Callable[[], bool], report: Callable[[str], None]) -> None:
-        """`report` takes a line when it begins to wait, and one when the database is back."""
+        """`report` gets one line when retrying begins, and one when the database is back."""
         super().__init__(*database.connection())
         self._is_stopped = is_stopped
         self._report = report

@@ -40,7 +40,7 @@ class Placed(NamedTuple):
 
 
 def spread(statement: str, target: Server) -> Iterator[Placed]:
-    """Yield the statements that one statement of the schema becomes."""
+    """Yield the statements for a sharded cluster that replace one statement of the schema."""
     if _DATABASE.search(statement):
         yield Placed(statement, target.database)
         yield Placed(f"CREATE DATABASE IF NOT EXISTS {quoted(target.holder)}", target.database)
@@ -57,7 +57,9 @@ def spread(statement: str, target: Server) -> Iterator[Placed]:
 
 
 def distributed(name: str, statement: str, cluster: str, holder: str) -> str:
-    """Return the table over all shards' tables of that name, which `statement` makes in the database `holder`."""
+    """Return the distributed table over all shards' tables of that name, which `statement` creates in the database
+    `holder`.
+    """
     comment = _COMMENT.findall(statement)[-1]
     return (
         f"CREATE TABLE IF NOT EXISTS {name} AS {quoted(holder)}.{name}\n"
@@ -77,7 +79,7 @@ def sharding_key(statement: str) -> str:
 
 
 WINDOW_SECONDS: Final = 7 * 86_400
-"""Time for which a replicated table recognises a repeated insert of a range, among its last 10,000 inserts."""
+"""Time within which a replicated table recognises a repeated insert, among its last 10,000 inserts."""
 _HEAD: Final = re.compile(
     r"\A(?:\s*--[^\n]*\n)*\s*"
     r"(?:CREATE (?:OR REPLACE )?(?:DATABASE|TABLE|(?:MATERIALIZED )?VIEW)(?: IF NOT EXISTS)?|ALTER TABLE) "
@@ -89,7 +91,7 @@ _WINDOW: Final = re.compile(r"\bnon_replicated_deduplication_window = (\d+)")
 
 
 def everywhere(statement: str, target: Target) -> Sequence[Placed]:
-    """Return the statement for that database: for every replica of a cluster, and possibly several for shards."""
+    """Return the statement for that database: for every replica of a cluster; sharding can turn it into several."""
     if not isinstance(target, Server) or not target.cluster:
         return [Placed(statement, target.database)]
     placed = spread(statement, target) if target.sharded else [Placed(statement, target.database)]
@@ -97,7 +99,10 @@ def everywhere(statement: str, target: Target) -> Sequence[Placed]:
 
 
 def replicated(statement: str, cluster: str) -> str:
-    """Return a CREATE or ALTER for every replica of a cluster; other statements stay, because rows are replicated."""
+    """Return a CREATE or ALTER for every replica of a cluster.
+
+    Other statements stay unchanged, because rows are replicated.
+    """
     whole = _HEAD.sub(rf"\g<0> ON CLUSTER '{cluster}'", statement, count=1)
     table = _TABLE.search(statement)
     if table is None:

@@ -1,6 +1,7 @@
-"""A second folder with the rows of an embedded database, for another process: one folder is open in one at a time.
+"""Makes a second folder with the rows of an embedded database, because only one process at a time can open a folder.
 
-A part's files never change: they are hard links, which cost no space and outlive a merge. The few others are copied.
+The files of a part never change, so they are hard links, which cost no space and survive a merge. The few other files
+are copied.
 """
 
 import os
@@ -17,7 +18,7 @@ _PREFIX: Final = "asked-"
 _LEFT_OUT: Final = ("tmp", "delete_tmp_", "detached")
 """Prefixes of files that are not rows: temporary and broken parts."""
 _ROWS: Final = frozenset({"data", "metadata", "store"})
-"""Folders that the engine keeps rows in; a socket or a journal may stand beside them."""
+"""Folders in which the engine keeps rows; a socket or a journal may be next to them."""
 _PART: Final = "checksums.txt"
 _TIMES: Final = 5
 _used: set[Path] = set()
@@ -25,8 +26,8 @@ _used: set[Path] = set()
 
 @contextmanager
 def snapshot(folder: Path) -> Iterator[Path]:
-    """Link the open folder's content until the block ends. Raises DatabaseError without hard links or room."""
-    for left in set(folder.glob(f"{_PREFIX}*")) - _used:  # from a killed process
+    """Link the open folder's content until the block ends. Raises DatabaseError without hard links or space."""
+    for left in set(folder.glob(f"{_PREFIX}*")) - _used:  # left by a killed process
         shutil.rmtree(left, ignore_errors=True)
     try:
         made = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=folder))
@@ -45,13 +46,13 @@ def snapshot(folder: Path) -> Iterator[Path]:
 
 def _failed(folder: Path, error: OSError) -> DatabaseError:
     return DatabaseError(
-        f"chdb://{folder}: SQL of your own needs a second folder of hard links inside of this one: {error.strerror}. "
-        "Ask a saved question, or put the database on a file system that has them"
+        f"chdb://{folder}: your own SQL needs a folder of hard links inside this one: {error.strerror}. "
+        "Ask a saved question, or put the database on a file system that supports them"
     )
 
 
 def _fill(folder: Path, made: Path) -> None:
-    """Link all parts; start again if a merge removed one meanwhile."""
+    """Link all parts; start again if a merge removes one meanwhile."""
     for left in reversed(range(_TIMES)):
         try:
             return _copy(folder, made, _ROWS)

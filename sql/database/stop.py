@@ -1,4 +1,4 @@
-"""Ends the queries of one piece of work from another thread."""
+"""Ends the queries of one task from another thread."""
 
 import asyncio
 from collections.abc import Callable
@@ -11,11 +11,11 @@ from sql.database.errors import DatabaseError
 
 KILL: Final = "KILL QUERY WHERE Settings['log_comment'] = {name:String} ASYNC"
 ENDS_BY_ITSELF_SECONDS: Final = 0.2
-"""Grace period for abandoned queries, until they are killed."""
+"""Grace period for abandoned queries, after which they are killed."""
 
 
 class Stop:
-    """Stops one piece of work. Its queries carry a name, by which the running one can be killed."""
+    """Stops one task. Its queries have a name by which the running one can be killed."""
 
     def __init__(self) -> None:
         self.name = f"leadsman-{uuid4().hex}"
@@ -26,12 +26,12 @@ class Stop:
         return self._over.is_set()
 
     def set(self) -> None:
-        """Keep further queries of this work from starting."""
+        """Prevent further queries of this task."""
         self._over.set()
 
 
 async def end(stop: Stop, running: "asyncio.Future[Any]", kill: Callable[[], None]) -> None:
-    """Stop the work, and `kill` the query that it waits for, until its thread is done."""
+    """Stop the task, and call `kill` on the query that it waits for, until its thread has ended."""
     stop.set()
     await asyncio.wait({running}, timeout=ENDS_BY_ITSELF_SECONDS)
     while not running.done():

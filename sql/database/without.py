@@ -1,4 +1,4 @@
-"""Hides optional packages that other packages would import, and that Leadsman does not need."""
+"""Hides optional packages that other packages would import and Leadsman does not need."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ class _MissingPackage(MetaPathFinder):
 
 @contextmanager
 def without(package: str) -> Iterator[None]:
-    """Make imports of the package fail in this block; one that is imported already stays."""
+    """Make imports of the package fail in this block; a package that is already imported stays."""
     finder = _MissingPackage(package)
     sys.meta_path.insert(0, finder)
     try:

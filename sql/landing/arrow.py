@@ -1,4 +1,4 @@
-"""Rows and samples as Arrow tables: the columns of each table, derived from its Python type."""
+"""Converts rows and samples to Arrow tables, whose columns are derived from their Python types."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -64,8 +64,8 @@ SCHEMAS: Final[Mapping[str, pa.Schema]] = {
 def to_arrow(row_type: type[Row], rows: Sequence[Row]) -> pa.Table:
     """Convert rows of one type to the columns of its table.
 
-    A number beyond 64 bits becomes the nearest that fits, and half of a surrogate pair a question mark. A cluster
-    may send both, and no row may stop the others.
+    A number beyond 64 bits becomes the nearest that fits, and a lone surrogate becomes a question mark. A cluster can
+    send both, and no row may block the others.
     """
     schema = SCHEMAS[TABLES[row_type]]
     columns = zip(*stored_values(row_type, rows), strict=True) if rows else [()] * len(schema)
@@ -73,22 +73,22 @@ def to_arrow(row_type: type[Row], rows: Sequence[Row]) -> pa.Table:
 
 
 def from_columns(table: str, columns: Mapping[str, Sequence[object]]) -> pa.Table:
-    """Convert named columns to those of a table; hostile values as in `to_arrow`."""
+    """Convert named columns to those of a table; hostile values are converted as in `to_arrow`."""
     schema = SCHEMAS[table]
     return _table(schema, (columns[field.name] for field in schema))
 
 
 def node_samples(keys: Sequence[SampleKey], samples: Sequence[NodeSample]) -> pa.Table:
-    """Return the rows of `node_samples`: `keys[i]` is when and where `samples[i]` was taken."""
+    """Return the rows of `node_samples`: `keys[i]` has the time and place of `samples[i]`."""
     columns = zip(*((*key[:-1], *astuple(sample)) for key, sample in zip(keys, samples, strict=True)), strict=True)
     return _table(SCHEMAS[NODE_SAMPLES], columns)
 
 
 def pod_samples(keys: Sequence[SampleKey], texts: Mapping[str, Sequence[str]], numbers: Sequence[Packed]) -> pa.Table:
-    """The rows of `pod_samples`: `texts` holds the pods of all samples one after the other, `keys` has whose they
-    are.
+    """Return the rows of `pod_samples`.
 
-    `numbers[i]` are those of the pods of sample i.
+    `texts` has the pods of all samples in sequence, `keys` the sample to which each belongs, and `numbers[i]` the
+    numbers of the pods of sample i.
     """
     schema = SCHEMAS[POD_SAMPLES]
     *shared, counts = zip(*keys, strict=True)
@@ -113,7 +113,7 @@ def _numbers(samples: Sequence[Packed], schema: pa.Schema) -> Mapping[str, "pa.A
 
 
 def _side_by_side(samples: Sequence[bytes], kinds: int) -> list[bytes]:
-    """Join each column of all samples, which have all their columns one after the other."""
+    """Concatenate each column over all samples; in each sample, the columns follow one another."""
     sizes = [len(each) // kinds for each in samples]
     return [
         b"".join([each[size * kind : size * (kind + 1)] for each, size in zip(samples, sizes, strict=True)])
@@ -122,7 +122,7 @@ def _side_by_side(samples: Sequence[bytes], kinds: int) -> list[bytes]:
 
 
 def _bits(truths: bytes) -> pa.Buffer:
-    """Return a bit for each byte that is 0 or 1: pyarrow's own cast would import all of its functions, and numpy."""
+    """Return a bit for each byte that is 0 or 1; pyarrow's cast would import all of its functions, and numpy."""
     size = -(-len(truths) // 8)
     bits = sum(int.from_bytes(truths[place::8], "little") << place for place in range(8))
     return pa.py_buffer(bits.to_bytes(size, "little"))

@@ -22,7 +22,9 @@ WHERE cluster = {{cluster:String}} AND kind = {{kind:String}} AND ({{key:String}
 
 
 class DatabaseCheckpoints:
-    """Checkpoints in the database of their rows. All entries of one `save` are one block, stored together."""
+    """Stores checkpoints in the same database as the rows. All entries of one `save` are one block, stored
+    together.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -45,15 +47,15 @@ class DatabaseCheckpoints:
 
 
 WAITING: Final = 1
-"""Most batches that wait; with more, the runtime waits."""
+"""Maximum number of waiting batches; the runtime then waits."""
 HELD_BYTES: Final = 8 * 1024 * 1024
-"""Most bytes of waiting columns; above it those of the largest table are inserted."""
+"""Maximum bytes of waiting columns; above it, those of the largest table are inserted."""
 UNMERGED: Final = 500
-"""Up to this many inserts the embedded engine defers merges: most replays need none until their end."""
+"""Number of inserts up to which the embedded engine defers merges; most replays need no merge before their end."""
 _COME_AGAIN: Final = {*TABLES.values()} - HIGH_RATE
-"""Tables whose rows can be taken back and concluded again: an equal insert is a new one there."""
+"""Tables whose rows can be withdrawn and concluded again, so that an equal insert must count as new."""
 _ALL: Final[Iterable[tuple[str, pa.Table]]] = iter(())
-"""Requests that every waiting column is inserted."""
+"""Requests that all waiting columns are inserted."""
 
 
 def land(database: Database, batch: Batch, token: str | None = None) -> None:
@@ -73,7 +75,8 @@ def tables(batch: Batch) -> Iterator[tuple[str, pa.Table]]:
 class Lander:
     """A sink whose inserts run on their own thread. The first failure is raised by the next `write` or `drain`.
 
-    An insert of a few rows costs as much as one of a thousand: columns wait until there are enough, or for `drain`.
+    An insert of a few rows costs as much as one of a thousand, so columns wait until there are enough, or until
+    `drain`.
     """
 
     def __init__(self, database: Database) -> None:

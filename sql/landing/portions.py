@@ -27,11 +27,13 @@ from streams.kafka.messages.findings import columns_of, decode_findings
 
 TABLE: Final = "landed_offsets"
 TAKEOVER: Final = 1_000_000
-"""Distance of a new reader's versions to the existing ones. A lander that was stopped between its rows and this
-table, and resumes after a takeover, does not replace what the others wrote.
+"""Distance between the versions of a new reader and the existing ones.
+
+A lander that was stopped between its rows and this table, and resumes after a takeover, does not replace the rows of
+others.
 """
 TRUSTED_SECONDS: Final = 600
-"""Rows that were stored this long before a lost part were not in it: ClickHouse keeps merged parts for 8 minutes."""
+"""Rows stored this long before a lost part were not in it: ClickHouse keeps merged parts for 8 minutes."""
 TABLES: Final = [name for table in SCHEMAS for name in (table, f"{table}_5m")]
 """Landed tables, and their roll-ups."""
 _ROWS: Final = f"""
@@ -49,12 +51,12 @@ WHERE database = {{database:String}} AND ifNull(reason, '') IN ('', 'broken', 'b
         WHERE database = {{database:String}} AND name IN {{tables:Array(String)}} AND engine NOT LIKE 'Replicated%'
     )
 """
-"""Parts that ClickHouse could not read, or that an operator detached. A replica fetches such a part."""
+"""Parts that ClickHouse could not read or an operator detached. A replica fetches such a part."""
 log = structlog.get_logger(__name__)
 
 
 def lost_parts(cluster: str) -> str:
-    """The query for a database's lost parts, and when each was written; of one server without a cluster."""
+    """Return the query for a database's lost parts, and when each was written; without a cluster, for one server."""
     return _LOST.format(detached=f"clusterAllReplicas('{cluster}', {_DETACHED})" if cluster else _DETACHED)
 
 
@@ -79,7 +81,7 @@ class LandedOffsets:
         self._refusal = ""
 
     def load(self) -> dict[TopicPartition, Landed]:
-        """Read the progress; of a partition that does not know of a lost part, from well before that part."""
+        """Load the progress; of a partition that does not know of a lost part, from well before that part."""
         rows: dict[TopicPartition, list[_Row]] = {}
         for topic, partition, *row in self._database.query(_ROWS, {"kafka": self.kafka}).rows:
             rows.setdefault(TopicPartition(topic, partition), []).append(_Row(*row))
@@ -93,12 +95,12 @@ class LandedOffsets:
         return {tp: Landed(row.end, row.timestamp_ms) if row else UNKNOWN for tp, row in trusted.items()}
 
     def resume_from(self, landed: Mapping[TopicPartition, Landed]) -> None:
-        """Begin partitions: the next saved progress follows this point, regardless of parts lost before."""
+        """Restart partitions: the next saved progress follows this point, even if parts were lost before it."""
         self._known |= dict.fromkeys(landed, self._lost)
         self.save(landed)
 
     def save(self, landed: Mapping[TopicPartition, Landed]) -> None:
-        """Save the progress once the rows are stored, so that a loss of both is noticed."""
+        """Save the progress after the rows are stored, so that a loss of both is noticed."""
         self._written += 1
         partitions, progress = zip(*landed.items(), strict=True)
         known = [self._known.get(each, self._lost) for each in partitions]
@@ -130,7 +132,7 @@ class LandedOffsets:
 
 
 def _trusted(rows: Sequence[_Row], lost: Mapping[str, int]) -> _Row | None:
-    """Return the last of a partition's rows that reliably shows what is stored, or None."""
+    """Return the last row of a partition that reliably shows what is stored, or None."""
     unknown = [at for part, at in lost.items() if part not in rows[-1].lost_parts]
     if not unknown:
         return rows[-1]
@@ -170,7 +172,7 @@ class PortionStore:
             return self._offsets.load()
 
     def resume_from(self, landed: Mapping[TopicPartition, Landed]) -> None:
-        """Begin partitions: the next portion follows this point. Raises as above."""
+        """Restart partitions: the next portion follows this point. Raises as above."""
         with _transient():
             self._offsets.resume_from(landed)
 
@@ -194,7 +196,7 @@ class _Rows:
         self.tables: dict[str, dict[str, list[object]]] = {}
 
     def read(self, reader: "Callable[[_Rows, Message], None]", messages: Iterable[Message]) -> None:
-        """Read messages; one that a reader cannot decode becomes a dead letter."""
+        """Read messages; one that cannot be decoded becomes a dead letter."""
         for message in messages:
             try:
                 reader(self, message)
@@ -203,7 +205,7 @@ class _Rows:
                 self.batch.add_dead_letter(letter)
 
     def add_record(self, message: Message) -> None:
-        """Read samples, which are facts; other records of a node's log land as findings, and are not decoded."""
+        """Read samples. Other records of a node's log land as findings, so they are not decoded."""
         if (KIND, SUMMARY) in message.headers:
             summary = _decode_summary(message.value)
             self.batch.add_sample(summary.folded(), pack(summary.pods))

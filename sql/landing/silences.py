@@ -32,7 +32,7 @@ class Expire(msgspec.Struct, tag=True, frozen=True):
 
 
 class List(msgspec.Struct, tag=True, frozen=True):
-    """All of them."""
+    """Lists all silences."""
 
 
 Request: TypeAlias = Add | Expire | List

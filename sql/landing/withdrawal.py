@@ -1,4 +1,4 @@
-"""Deletes rows that are taken back, by the identities that `streams.fold.passes` computes."""
+"""Deletes withdrawn rows, by the identities that `streams.fold.passes` computes."""
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
@@ -14,7 +14,7 @@ WHERE database = {holder:String} AND is_in_sorting_key ORDER BY table, position
 """
 _WATCHED: Final = "SELECT 1 FROM watches WHERE cluster = {cluster:String} LIMIT 1"
 AT_ONCE: Final = 5_000
-"""Most identities of a statement, at 22 letters each: ClickHouse reads 256 KiB of a statement by default."""
+"""Maximum number of identities in a statement, with 22 characters each: ClickHouse parses 256 KiB by default."""
 
 
 class DatabaseRows:
@@ -39,7 +39,7 @@ class DatabaseRows:
     def check(self, tables: Collection[str]) -> None:
         """Raise QueryFailed, which names the grant, if the user of a server may not delete rows of these tables.
 
-        A server before 24.11 cannot be asked: there the deletion itself fails.
+        Servers before 24.11 cannot be asked; there the deletion itself fails.
         """
         if self._database.embedded:
             return

@@ -1,1 +1,1 @@
-"""Saved queries, and the facts that other answers read from tables."""
+"""Saved queries, and the facts that other questions read from tables."""

@@ -1,4 +1,4 @@
-"""Answers a reader's own SQL, read-only. A refusal names the place of the mistake and the likely name."""
+"""Answers a reader's own SQL, read-only. An error names the place of the mistake and the likely name."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,7 +15,7 @@ from sql.questions.limits import SHARED, Limits
 from sql.questions.vetting import Token, as_formatted, at, refusal, tokens, vetted, words
 
 _NO_FILE: Final = "READ ON FILE"
-"""The embedded engine looks for a file if there is no such table."""
+"""The embedded engine looks for a file if no table has the name."""
 _PLACE: Final = re.compile(r"failed at position (\d+)")
 _REASON: Final = re.compile(
     r"Empty query|Multi-statements are not allowed|'.' at position \d+ is never closed|"
@@ -26,7 +26,7 @@ _HINT: Final = re.compile(r"Maybe you meant: \['([^']+)'")
 _PARAMETER: Final = re.compile(r"Substitution `(\w+)`")
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
 _AROUND: Final = 40
-"""Characters of the person's own text on each side of a place."""
+"""Number of characters that are shown on each side of the place."""
 _LISTED: Final = 12
 _SHORTEST: Final = 3
 _TABLES: Final = "SELECT name FROM system.tables WHERE database = currentDatabase() AND NOT endsWith(name, '_feed')"
@@ -37,7 +37,7 @@ ORDER BY table, position
 
 
 def explained(db: Database, sql: str, error: QueryFailed) -> QueryFailed:
-    """Return the refusal with the likely correction; unchanged if nothing was mistyped."""
+    """Return the error with the likely correction; unchanged if nothing looks mistyped."""
     if error.code == SYNTAX:
         return QueryFailed(_syntax(sql, str(error)), SYNTAX)
     if error.code == UNKNOWN_COLUMN and (found := _COLUMN.search(str(error))):
@@ -76,7 +76,7 @@ def _cut(text: str, *, end: bool = False) -> str:
 
 
 def _keyword(before: str, after: str) -> str:
-    """Return the keyword that was likely meant by the word at the place, or by the one before it."""
+    """Return the keyword that was probably meant by the word at the place, or by the one before it."""
     known = words("keywords")
     for word in (*_WORD.findall(after)[:1], *_WORD.findall(before)[-1:]):
         if len(word) >= _SHORTEST and word.upper() not in known and (hint := nearest(word.upper(), known)):
@@ -109,7 +109,7 @@ def _no_column(db: Database, sql: str, name: str, engine: re.Match[str] | None) 
 
 
 def _tables_of(db: Database, sql: str) -> Iterator[str]:
-    """Return the names that a statement reads from, without those that it defines."""
+    """Return the names from which a statement reads, without those that it defines."""
     found = list(tokens(as_formatted(db, sql)))
     own = {
         token.text
@@ -122,7 +122,7 @@ def _tables_of(db: Database, sql: str) -> Iterator[str]:
 
 
 def _listed(found: list[Token], place: int) -> Iterator[str]:
-    """The names from there on, with commas between them; of one with its database, the second."""
+    """Return the names there, separated by commas; without the database, if a name has one."""
     while at(found, place).is_name:
         if at(found, place + 1).text == ".":
             place += 2
@@ -136,7 +136,7 @@ def _listed(found: list[Token], place: int) -> Iterator[str]:
 
 
 _READ_ONLY: Final = {"readonly": 1}
-"""A server refuses every function that reaches outside of it; the embedded engine's reader has no grant for one."""
+"""A server refuses every function that reaches outside of it; the embedded engine's reader lacks the grants."""
 _READER: Final = [("GRANT SHOW, SELECT ON *.* TO default",)]
 """Every right of the embedded engine's user if the database was opened to read."""
 
@@ -144,7 +144,7 @@ _READER: Final = [("GRANT SHOW, SELECT ON *.* TO default",)]
 def ask(db: Database, sql: str, given: Mapping[str, str], limits: Limits | None = None) -> Result:
     """Answer one statement; `db` is open to read. Raises QueryFailed for what `sql.questions.vetting` refuses.
 
-    With `limits` the statement cannot lift them, and is refused where the engine's user may do more than read. In a
+    With `limits`, the statement cannot change them, and is refused if the engine's user may do more than read. In a
     process that also writes an embedded database, a quoted name is a file, and `url()` connects. Another process that
     holds the database answers within its own limits.
     """
@@ -160,7 +160,7 @@ def ask(db: Database, sql: str, given: Mapping[str, str], limits: Limits | None 
 
 
 def run_freely(db: Database, sql: str, given: Mapping[str, str]) -> Result:
-    """Answer one statement, with all rights of the database's user. Raises QueryFailed."""
+    """Answer one statement with all rights of the database's user. Raises QueryFailed."""
     try:
         return db.query(sql, given)
     except QueryFailed as error:
@@ -171,13 +171,13 @@ def check_reader(db: Database) -> None:
     """Check the grants. Raises QueryFailed if the embedded engine's user may do more than read."""
     if db.embedded and not only_reads(db):
         raise refusal(
-            "SQL of your own is not answered by a process that also writes the database, for it could reach files "
-            "and other machines: ask a saved question, or stop it and run leadsman query"
+            "your own SQL is not allowed in a process that also writes the database, because it could reach files "
+            "and other machines: ask a saved question, or stop that process and run leadsman query"
         )
 
 
 def only_reads(db: Database) -> bool:
-    """Tell whether the embedded engine of this process was opened to read, so that its tables never change."""
+    """Tell whether this process opened the embedded engine to read, so that its tables never change."""
     return db.query("SHOW GRANTS").rows == _READER
 
 

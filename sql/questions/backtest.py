@@ -1,4 +1,4 @@
-"""Replays a capture under one or two rule sets, with the runtime without Kafka, into a temporary database."""
+"""Replays a capture under one or two rule sets, into a temporary database and without Kafka."""
 
 import tempfile
 from collections.abc import Iterable, Mapping
@@ -38,7 +38,7 @@ class Backtest(NamedTuple):
     ranks: Result
     """The answer of the saved query `prediction_ranks`, by node and signal."""
     coverage: Result
-    """The answer of the saved query `alert_coverage`: alerts that cannot fire, or have fewer inputs."""
+    """The answer of the saved query `alert_coverage`: alerts that cannot fire, or lack some inputs."""
 
 
 def backtest(items: Iterable[Decoded], rule_sets: Mapping[str, AlertRules]) -> Backtest:

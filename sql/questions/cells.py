@@ -18,19 +18,19 @@ from common.text import plain
 from sql.database.open import Result
 
 CELL: Final = 2000
-"""Characters of a value in a table; JSON and CSV have all."""
+"""Number of characters of a value in a table; JSON and CSV have all."""
 _FORMULA: Final = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20]")
-"""Characters with which a cell becomes a formula in a spreadsheet; the last four are fullwidth."""
+"""Characters that make a cell a formula in a spreadsheet; the last four are fullwidth."""
 _PART: Final = re.compile(r";(?=[\s\"']*[=+\-@\uff1d\uff0b\uff0d\uff20])")
-"""Matches what begins a cell for spreadsheets of many locales, where that would be a formula."""
+"""Matches the beginning of a cell, in spreadsheets of many locales, if what follows would be a formula."""
 _FORMULA_NUMBER: Final = re.compile(r"[+-]?\d+(\.\d+)?(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
 
 
 def as_csv(result: Result) -> str:
     """Return a line of names, then a line for each row; times in ISO 8601. No cell is a formula for a spreadsheet.
 
-    Text that it would take for a formula has an apostrophe before it, also behind a semicolon, which parts cells in
-    many locales. Control characters are escapes, as in a table.
+    Text that could be one gets an apostrophe before it, also after a semicolon, which separates cells in many
+    locales. Control characters become escapes, as in a table.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -54,7 +54,7 @@ NOTHING: Final = "-"
 _SHORT_SECONDS: Final = 10
 _PRECISE: Final = 1000
 _WHOLE: Final = 0.095
-"""Share from which a percentage has no decimals: 10 %."""
+"""Share at or above which a percentage has no decimals: 10 %."""
 _UNIT: Final = re.compile(r"_(bytes|millicores|seconds|microseconds|percent|ratio)$|^seconds_")
 _SHARE: Final = re.compile(r"_(percent|ratio)$")
 _NUMBER: Final = re.compile(r"(U?Int|Float|Decimal)\d+")
@@ -78,7 +78,7 @@ FLAGS: Final = frozenset(
         *("was_next",),
     }
 )
-"""Columns of type UInt8 that are yes or no; any other is a number."""
+"""Columns of type UInt8 that are yes or no; others are numbers."""
 _OF_ROW: Final = frozenset(
     {
         *(
@@ -100,7 +100,7 @@ _OF_ROW: Final = frozenset(
 )
 """Columns whose unit depends on the row's signal or resource."""
 _LIMITS: Final = frozenset({"cpu_quota_microseconds", "memory_limit_bytes"})
-"""Columns in which -1 means that there is no limit, and null that it is unknown."""
+"""Columns in which -1 means unlimited, and null unknown."""
 _SHORT_NAMES: Final = {"growth_per_hour": "growth", "bytes_per_second": "growth", "occurrences": "times"}
 _RATES: Final = {"slope_per_second": "/s", "growth_per_hour": "/h"}
 _BYTES: Final = re.compile(r"(?!pid\.).*\.available|memory|ephemeral-storage|storage|hugepages-.*")
@@ -108,17 +108,19 @@ _COUNTED: Final = re.compile(r".*\.inodesFree|pid\.available|inodes")
 
 
 class Column(NamedTuple):
-    """A column of text; numbers stand to the right."""
+    """A column of text; numbers are right-aligned."""
 
     heading: str
     cells: Sequence[str]
     right: bool = False
     whole: bool = False
-    """True if it is never cut, because half a time or amount would be wrong."""
+    """True if it is never shortened, because half a time or amount would be wrong."""
 
 
 def as_columns(result: Result, zone: tzinfo | None = None) -> list[Column]:
-    """Return the columns of a result as text: names from a cluster escaped, times in a zone or the reader's."""
+    """Return the columns of a result as text: names from a cluster escaped, times in the given zone or the
+    reader's.
+    """
     subjects = [_subject(result.column_names, row) for row in result.rows]
     shown = headings(result.column_names)
     columns = []
@@ -134,7 +136,7 @@ def as_columns(result: Result, zone: tzinfo | None = None) -> list[Column]:
 
 
 def headings(names: Sequence[str]) -> list[str]:
-    """Return short names without the unit that their cells carry; a share beside what it divides keeps its %."""
+    """Return short names without the unit that the cells show; a percentage next to its amount keeps its %."""
     bare = [_SHORT_NAMES.get(name) or _UNIT.sub("", name) or name for name in names]
     return [
         plain(_SHARE.sub("_%", name) if bare.count(short) > 1 else short)
@@ -143,7 +145,7 @@ def headings(names: Sequence[str]) -> list[str]:
 
 
 def timestamp(at: datetime, zone: tzinfo | None = None) -> str:
-    """Format a time in a zone or the reader's, with the offset from UTC; `--since` accepts it."""
+    """Format a time in the given zone or the reader's, with the offset from UTC; `--since` accepts it."""
     there = at.astimezone(zone)
     text = there.isoformat(sep=" ", timespec="seconds")
     return f"{text[:-6]}Z" if not there.utcoffset() else text
@@ -196,7 +198,7 @@ def _of(subject: str) -> Callable[[float], str]:
 
 
 def duration(seconds: float) -> str:
-    """Format a length of time; below ten seconds with a decimal."""
+    """Format a length of time; below ten seconds with one decimal."""
     if 0 < abs(seconds) < _SHORT_SECONDS:
         return f"{seconds:.1f}".removesuffix(".0") + " s"
     return in_words(seconds) if seconds >= 0 else f"-{in_words(-seconds)}"

@@ -1,8 +1,7 @@
-"""Answers users' own SQL in a process without environment variables, with limited CPU time and memory.
+"""Answers users' own SQL in a process without environment variables, and with limited CPU time and memory.
 
-It reads a snapshot of the database.
-
-`python -I -m sql.questions.child FOLDER DATABASE` reads questions from standard input, and ends with it or when idle.
+It reads a snapshot of the database. `python -I -m sql.questions.child FOLDER DATABASE` reads questions from standard
+input, and ends with it or when idle.
 """
 
 import os
@@ -25,11 +24,13 @@ from sql.questions.limits import MIB
 
 IDLE_SECONDS: Final = 300.0
 MOST_VALUES: Final = 500_000
-"""Values of an answer, including those in arrays and maps: each takes about a hundred bytes when it is shown."""
+"""Maximum number of values of an answer, including those in arrays and maps: each takes about 100 bytes when
+shown.
+"""
 MEMORY_RATIO: Final = 3
 """Memory that the process may add, as a multiple of a question's limit.
 
-The engine holds the answer, and Python holds it again as rows.
+The engine holds the answer once, and Python holds it again as rows.
 """
 CORES: Final = 4
 """CPU seconds for each second of a question, because the engine uses several threads."""
@@ -46,7 +47,7 @@ def main(folder: str, database: str) -> None:
         db = engine.another()
         ask(db, "SELECT 1", {})  # starts the engine before its memory is measured
         taken = _taken_bytes()
-        # from here on the process can write no file and leaves no core dump
+        # from here on, the process can neither write files nor leave a core dump
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         _send(answers, SqlReply())
@@ -71,7 +72,7 @@ def _answer(db: Database, request: SqlRequest) -> SqlReply:
 
 
 def _plain_rows(found: Result) -> Iterator[tuple[Any, ...]]:
-    """Yield values in msgpack's types, up to a limit."""
+    """Yield values as msgpack's types, up to a limit."""
     left = MOST_VALUES
 
     def plain(value: Any) -> Any:
@@ -104,7 +105,7 @@ def _limit_resources(request: SqlRequest, taken: int) -> None:
 
 
 def _taken_bytes() -> int:
-    """Return the bytes of the waiting engine, as RLIMIT_DATA counts them; 0 if unknown."""
+    """Return the memory of the waiting engine, as RLIMIT_DATA counts it; 0 if unknown."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[5]) * resource.getpagesize()
     except OSError:

@@ -14,7 +14,7 @@ class TableDigest(NamedTuple):
     table: str
     rows: int
     hash: str
-    """Return 16 hexadecimal digits, the same for the same rows in any order."""
+    """16 hexadecimal digits, the same for the same rows in any order."""
 
 
 def digest(db: Database) -> list[TableDigest]:
@@ -34,5 +34,5 @@ def _digest(db: Database, table: str) -> TableDigest:
 
 
 def comparable(field: "pa.Field[Any]") -> str:
-    """Return the expression that compares a column, because the order of a map's keys is random."""
+    """Return the expression that compares a column; a map's keys have no fixed order."""
     return f"mapSort({field.name})" if pa.types.is_map(field.type) else field.name

@@ -1,10 +1,10 @@
-"""Reads the facts from which `streams.questions.drain` predicts a drain."""
+"""Reads the facts from which `streams.questions.drain` predicts the effect of a drain."""
 
 from collections.abc import Collection, Sequence
 from typing import Any, Final, NamedTuple
 
 from sql.database.open import Database
-from sql.questions.fit import LAST, WAITING, Known, read_known
+from sql.questions.fit import LAST, WAITING, ClusterFacts, read_known
 from sql.questions.fit_storage import BUDGETS
 from sql.schema.statements import query_unless_empty
 from streams.questions.drain import Cluster, DrainedPod
@@ -28,7 +28,7 @@ WHERE node IN {{nodes:Array(String)}} AND change IN ('bound', 'updated')
 class Drain(NamedTuple):
     """The nodes, their pods and budgets, and where the pods could go."""
 
-    known: Known
+    known: ClusterFacts
     pods: list[DrainedPod]
     cluster: Cluster
     budgets_are_listed: bool
@@ -65,7 +65,7 @@ def _drained_pod(
 
 
 def _after_drain(node: NodeState, pods: Collection[DrainedPod]) -> NodeState:
-    """Return the node as a drain leaves it: cordoned, with the pods that stay. They count for affinity."""
+    """Return the node as a drain leaves it: cordoned, with only the pods that stay. They count for affinity."""
     staying = (each.pod for each in pods if each.node == node.node and each.stays)
     neighbours = tuple(Neighbour(pod.namespace, pod.labels, restored(pod.constraints)) for pod in staying)
     return node._replace(unschedulable=True, neighbours=neighbours)

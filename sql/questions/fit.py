@@ -1,6 +1,6 @@
-"""The tables' facts about each node that a pod could go to: the candidates of `streams.questions.fit`.
+"""Reads facts about each node to which a pod could go, as candidates of `streams.questions.fit`.
 
-Numbers of a node that was recreated since (its Node object is younger) are ignored.
+Rows from before a node was recreated (its Node object is younger) are ignored.
 """
 
 from collections import defaultdict
@@ -26,10 +26,10 @@ from streams.rules.scheduling.volume_needs import Storage
 from streams.rules.values.version import minor_version
 
 NEWEST_MINOR: Final = 99
-"""If no version is known, the newest rules apply."""
+"""The newest rules apply if no version is known."""
 
 LAST: Final = "(ts, indexOf(['pending', 'bound', 'updated', 'finished', 'deleted'], change))"
-"""Sorts the changes of a pod that were seen at the same time by their natural order."""
+"""Sorts the changes of a pod that were seen at the same time in their natural order."""
 WAITING: Final = "(namespace, pod, uid, requests, exclusive_cpus, tolerations, labels, constraints)"
 """The columns of `streams.questions.pending.waiting_pod`."""
 _CLUSTERS: Final = "SELECT DISTINCT cluster FROM nodes ORDER BY cluster"
@@ -90,7 +90,7 @@ GROUP BY cluster, namespace, labels, constraints, preferences, terminating
 """
 
 
-class Known(NamedTuple):
+class ClusterFacts(NamedTuple):
     """A database's facts about a cluster that decide where pods could go."""
 
     cluster: str
@@ -101,23 +101,23 @@ class Known(NamedTuple):
     scheduler_minor: int
     """Assumed to be that of the newest kubelet, because no kubelet may be newer than the control plane."""
     everywhere: tuple[NodeState, ...] = ()
-    """All nodes, with their pods if these were requested."""
+    """Storage objects, if pods were requested."""
     storage: Storage = Storage()
     """The known storage, if pods were requested."""
     namespaces: Mapping[str, Mapping[str, str]] = {}
     """Labels of known namespaces; empty unless pods were requested."""
     devices: Devices = NO_DEVICES
-    """The known devices, if pods were requested."""
+    """Devices, if pods were requested."""
     budgets: Mapping[tuple[str, str], Budget] = {}
-    """Known disruption budgets by namespace and name, if pods were requested."""
+    """Disruption budgets by namespace and name, if pods were requested."""
 
     @property
     def as_of(self) -> datetime | None:
-        """The newest row that was read."""
+        """Return the time of the newest row that was read."""
         return max(self.read_at.values(), default=None)
 
-    def of(self, node: str) -> "Known":
-        """Return the facts about one node. Raises BadParameter for an unknown one."""
+    def of(self, node: str) -> "ClusterFacts":
+        """Return the facts about one node. Raises BadParameter for an unknown node."""
         if node not in self.read_at:
             raise BadParameter(
                 f"no node {node!r} is known in cluster {self.cluster!r}: leadsman query nodes lists them"
@@ -126,7 +126,7 @@ class Known(NamedTuple):
         return self._replace(read_at={node: self.read_at[node]}, candidates=only)
 
 
-def fit_document(known: Known, request: FitRequest, found: Answer) -> dict[str, Any]:
+def fit_document(known: ClusterFacts, request: FitRequest, found: Answer) -> dict[str, Any]:
     """Return an answer for programs: cluster, as_of, the request, and the fields of `Answer`."""
     return {
         "cluster": known.cluster,
@@ -136,12 +136,10 @@ def fit_document(known: Known, request: FitRequest, found: Answer) -> dict[str, 
     }
 
 
-def read_known(database: Database, cluster: str = "", node: str = "", *, with_pods: bool = False) -> Known:
+def read_known(database: Database, cluster: str = "", node: str = "", *, with_pods: bool = False) -> ClusterFacts:
     """Read the facts about the nodes of a cluster, or about one of them; `with_pods` if a pod depends on its
-    neighbours.
-
-    `cluster` may be empty if the database holds no more than one. Raises BadParameter for an unknown cluster or
-    node, and DatabaseError.
+    neighbours. `cluster` may be empty if the database has no more than one. Raises BadParameter for an unknown
+    cluster or node, and DatabaseError.
     """
     cluster = _cluster(database, cluster)
     known = read_clusters(database, [cluster], pods="all" if with_pods else "none")[cluster]
@@ -150,7 +148,7 @@ def read_known(database: Database, cluster: str = "", node: str = "", *, with_po
 
 def read_clusters(
     database: Database, clusters: Sequence[str], pods: Literal["none", "constrained", "all"]
-) -> dict[str, Known]:
+) -> dict[str, ClusterFacts]:
     """Read the facts about the nodes of each cluster, with the selected pods. Raises DatabaseError."""
     database = database.noting_empty_tables()
     rows = [
@@ -171,7 +169,7 @@ def read_clusters(
 
 def _known(
     cluster: str, rows: Sequence[list[RowDict]], pods: Mapping[str, list[Neighbour]] | None, scheduled: Scheduled
-) -> Known:
+) -> ClusterFacts:
     nodes, whatif = rows[0], rows[-1]
     made_at = {row["node"]: row["created_at"] for row in nodes}
     tables = [_by_node(evidence, made_at) for evidence in rows[1:]]
@@ -180,7 +178,7 @@ def _known(
     storage, devices = scheduled.storage(), scheduled.devices()
     if pods is not None:
         candidates = with_devices([*with_volumes(candidates, storage)], devices)
-    return Known(
+    return ClusterFacts(
         cluster=cluster,
         read_at={evidence.node["node"]: max(_times(evidence)) for evidence in found},
         candidates=candidates,
@@ -216,7 +214,7 @@ def read_rows(
 
 
 def _by_node(rows: Sequence[RowDict], made_at: Mapping[str, datetime | None]) -> dict[str, list[RowDict]]:
-    """Return the rows of existing nodes, without those of earlier nodes of the same name."""
+    """Return the rows of existing nodes, without those of earlier nodes with the same name."""
     found = defaultdict(list)
     for row in rows:
         if row["node"] in made_at and row["ts"] >= (made_at[row["node"]] or row["ts"]):
@@ -245,7 +243,7 @@ WHERE node = {{node:String}} AND change IN ('bound', 'updated') AND owner_kind I
 """
 
 
-def one_more(database: Database, known: Known, node: str) -> Known:
+def one_more(database: Database, known: ClusterFacts, node: str) -> ClusterFacts:
     """Return the facts about a new node like `node`, beside all others. Raises BadParameter and DatabaseError."""
     (like,) = known.of(node).candidates
     rows = read_rows(database, _STAYING, [known.cluster], node=node)[known.cluster]

@@ -1,9 +1,9 @@
-"""The stored row of a pending pod as the question of `leadsman fit`."""
+"""Turns the stored row of a pending pod into the question of `leadsman fit`."""
 
 from typing import Final
 
 from sql.database.open import Database
-from sql.questions.fit import LAST, WAITING, Known
+from sql.questions.fit import LAST, WAITING, ClusterFacts
 from sql.questions.queries import BadParameter
 from sql.schema.statements import query_unless_empty
 from streams.questions.fit_request import FitRequest, fit_request_of
@@ -20,8 +20,8 @@ ORDER BY {LAST} DESC LIMIT 1
 """
 
 
-def pending_pod(database: Database, known: Known, name: str) -> tuple[FitRequest, PodRequest]:
-    """Return the question about a pod by its name, after its namespace and a slash unless that is `default`.
+def pending_pod(database: Database, known: ClusterFacts, name: str) -> tuple[FitRequest, PodRequest]:
+    """Return the question about a pod, given as `namespace/name`, or by its name if the namespace is `default`.
 
     `known` has all nodes with their pods. Raises BadParameter for a pod that is not pending, and DatabaseError.
     """

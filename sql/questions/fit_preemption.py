@@ -1,11 +1,11 @@
-"""Reads the pods that the scheduler might end for one that no node takes."""
+"""Reads the pods that the scheduler could end for a pod that no node takes."""
 
 from collections import defaultdict
 from collections.abc import Hashable
 from typing import Final
 
 from sql.database.open import Database
-from sql.questions.fit import LAST, Known, read_rows
+from sql.questions.fit import LAST, ClusterFacts, read_rows
 from sql.questions.fit_rows import neighbour
 from sql.questions.fit_storage import BUDGETS
 from streams.questions.fit import prepared
@@ -27,9 +27,10 @@ WHERE node != '' AND change IN ('bound', 'updated')
 """
 
 
-def read_preemption(database: Database, known: Known, pod: PodRequest) -> PreemptionAnswer | None:
-    """Return what preemption for a pod would end; None if the scheduler tries none. `known` has all nodes with their
-    pods. Raises DatabaseError.
+def read_preemption(database: Database, known: ClusterFacts, pod: PodRequest) -> PreemptionAnswer | None:
+    """Return the result of preemption for a pod; None if the scheduler would not try it.
+
+    `known` has all nodes with their pods. Raises DatabaseError.
     """
     nodes, minor = known.everywhere, known.scheduler_minor
     resources = set().union(*(each.allocatable for each in nodes))

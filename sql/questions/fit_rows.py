@@ -28,7 +28,7 @@ RowDict: TypeAlias = dict[str, Any]
 
 
 class NodeRows(NamedTuple):
-    """Rows of one node; at most one of settings and of skew."""
+    """Rows of one node; at most one row each of settings and of skew."""
 
     node: RowDict
     settings: Sequence[RowDict]
@@ -67,7 +67,7 @@ def candidate(rows: NodeRows, pods: Sequence[Neighbour] = ()) -> Candidate:
 
 
 def neighbours(rows: Sequence[RowDict]) -> dict[str, list[Neighbour]]:
-    """Return the pods on each node; equal ones are one object."""
+    """Return the pods of each node; equal pods are one object."""
     found = defaultdict[str, list[Neighbour]](list)
     for row in rows:
         pod = neighbour(row)
@@ -77,7 +77,7 @@ def neighbours(rows: Sequence[RowDict]) -> dict[str, list[Neighbour]]:
 
 
 def neighbour(row: RowDict) -> Neighbour:
-    """Read a pod's fields that affect other pods."""
+    """Read the fields of a pod that affect other pods."""
     return Neighbour(
         row["namespace"],
         row["labels"],
@@ -88,7 +88,10 @@ def neighbour(row: RowDict) -> Neighbour:
 
 
 def _policies(configz: RowDict | None, skew: RowDict | None) -> Policies:
-    """Return the policies by the kubelet's settings, else by the source of NUMA numbers: a holder was given CPUs."""
+    """Return the policies by the kubelet's settings, else by the source of NUMA numbers.
+
+    If a container holds exclusive CPUs, the static policy is on.
+    """
     if configz is not None:
         return Policies(
             configz["cpu_manager_policy"],
@@ -141,7 +144,7 @@ def _numa_cpus(row: RowDict) -> NumaCpus:
 
 
 def _memory(resources: Sequence[RowDict], *, is_static: bool) -> dict[int, MemoryNode]:
-    """Return the memory from the kubelet's checkpoint, else, if its policy is Static, from another source."""
+    """Return the memory by the kubelet's checkpoint, else, if its policy is Static, by another source."""
     rows = [row for row in resources if row["resource"].startswith(MEMORY_TYPES) and row["available"] is not None]
     sources = {row["source"] for row in rows if is_static or row["source"] == CHECKPOINT}
     if not sources:
@@ -162,7 +165,7 @@ def _memory(resources: Sequence[RowDict], *, is_static: bool) -> dict[int, Memor
 
 
 def _devices(resources: Sequence[RowDict]) -> dict[str, Devices]:
-    """Return the devices by the kubelet itself, else the first other source; only with their available number."""
+    """Return the devices by the kubelet itself, else by the first other source, if it has their number."""
     rows = [row for row in resources if not row["resource"].startswith(("cpu", *MEMORY_TYPES))]
     devices: dict[str, Devices] = {}
     for name in sorted({row["resource"] for row in rows}):

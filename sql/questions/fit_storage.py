@@ -1,5 +1,6 @@
-"""The tables' facts besides nodes and pods: volumes for `streams.rules.scheduling.volume_needs`, devices for
-`streams.rules.scheduling.device_claims`, labels of namespaces, and disruption budgets.
+"""Reads facts from tables about objects other than nodes and pods: volumes for
+`streams.rules.scheduling.volume_needs`, devices for `streams.rules.scheduling.device_claims`, labels of namespaces,
+and disruption budgets.
 """
 
 from collections import defaultdict
@@ -28,12 +29,12 @@ T = TypeVar("T")
 
 
 class Scheduled(NamedTuple):
-    """Existing objects of a cluster besides nodes and pods."""
+    """Existing objects of a cluster other than nodes and pods."""
 
     objects: Sequence[Sequence[str]] = ()
     """Resource, namespace, name and facts of each."""
     listed: Sequence[str] = ()
-    """Resources whose objects are completely known."""
+    """Resources whose objects are all known."""
 
     def by_key(self, resource: str, type_: type[T]) -> dict[tuple[str, str], T]:
         """Return the facts of a resource's objects by namespace and name."""
@@ -84,7 +85,7 @@ def read_scheduled(database: Database, clusters: Sequence[str]) -> Mapping[str, 
 
 
 def with_volumes(candidates: Sequence[Candidate], storage: Storage) -> Iterator[Candidate]:
-    """Yield the candidates with the volumes that each node has attached; its pods were read with it."""
+    """Yield the candidates with the volumes that are attached to each node; its pods were read before."""
     attached = defaultdict(list)
     for each in storage.attachments:
         attached[each.node].append(each)

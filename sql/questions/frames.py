@@ -1,6 +1,6 @@
 """The protocol for users' own SQL between a page's process and its child: a length, then msgpack.
 
-The process that holds a database takes and gives the same messages at the path OWN.
+The process that holds a database exchanges the same messages at the path OWN.
 """
 
 from typing import Any, BinaryIO, Final
@@ -21,7 +21,7 @@ class SqlRequest(msgspec.Struct, frozen=True, array_like=True):
 
 
 class SqlReply(msgspec.Struct, frozen=True, array_like=True):
-    """The rows, or the reason for their lack."""
+    """The rows, or the reason why there are none."""
 
     column_names: tuple[str, ...] = ()
     column_types: tuple[str, ...] = ()
@@ -36,5 +36,5 @@ def packed(message: SqlRequest | SqlReply) -> bytes:
 
 
 def read(stream: BinaryIO) -> bytes:
-    """Read the next message; empty at the end."""
+    """Read the next message; empty at the end of the stream."""
     return stream.read(int.from_bytes(stream.read(LENGTH), "big"))

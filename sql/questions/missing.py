@@ -1,4 +1,6 @@
-"""Explains why a saved question has no rows: data that was never seen, a contradiction, or what was searched."""
+"""Explains why a saved question has no rows: missing data, a contradiction, or nothing found in the searched
+range.
+"""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -35,7 +37,7 @@ INPUTS: Final[Mapping[str, str]] = {
     "attempts": "attempts to place pods in a log of the scheduler (-v=2; scores at -v=10)",
     "pods or held": "pods",
 }
-"""Inputs that a question can need, in words. `alert_coverage` has one more, `thresholds`."""
+"""Inputs that a question can need, in words. `alert_coverage` also has `thresholds`."""
 _SEEN: Final[Mapping[str, str]] = {
     "samples": "(SELECT cluster, last_at AS ts FROM node_samples_5m)",
     "psi": """(
@@ -105,13 +107,13 @@ GROUP BY cluster
 ORDER BY cluster
 SETTINGS final = 0
 """
-"""Counts of what was seen of each cluster, and until when: a watched kind until its watch was last alive."""
+"""Counts what was seen of each cluster, and until when: for a watched kind until its watch was last alive."""
 KEPT: Final = timedelta(hours=1)
 """Time for which an API server keeps Events. If the newest is older, Events were not read with the latest data."""
 READ_APART: Final = timedelta(minutes=10)
-"""Everything else in a dump has the time of reading. Data older than this is of another dump."""
+"""Everything else in a dump has the time of reading, so data older than this is from another dump."""
 WATCHED: Final = timedelta(minutes=5)
-"""Signs of life of a watch of Events come every 100 s, and are reported once a minute."""
+"""A watch of Events gives a sign of life every 100 s, which is reported once a minute."""
 _STREAMS: Final[Mapping[str, str]] = {
     "samples": "stats/summary",
     "psi": "stats/summary",
@@ -143,7 +145,7 @@ WHERE kind IN ('silent', 'gap', 'unreadable') AND resource IN {resources:Array(S
 GROUP BY cluster, resource
 ORDER BY cluster, resource
 """
-"""Records that could not be understood, and streams that were not read all the time."""
+"""Finds records that could not be understood, and streams that were not read all the time."""
 _NAMED: Final[Mapping[str, str]] = {
     "node": """
         SELECT cluster, node FROM nodes UNION DISTINCT SELECT cluster, node FROM node_samples_5m
@@ -156,11 +158,11 @@ _NAMED: Final[Mapping[str, str]] = {
 }
 """Queries for every known node and namespace."""
 _MOST_NAMED: Final = 3
-"""The most names or reasons that a sentence lists; the rest are counted."""
+"""Maximum number of names or reasons in a sentence; the rest are counted."""
 
 
 def why_empty(database: Database, query: SavedQuery, given: Mapping[str, str]) -> str:
-    """Return a sentence for an answer without rows: the reason for each cluster."""
+    """Return sentences for an answer without rows: the reason for each cluster."""
     usual = {each.name: each.default for each in query.parameters}
     given = {name: value for name, value in given.items() if value not in ("", usual.get(name))}
     if not query.needs:
@@ -202,7 +204,10 @@ class _SeenCounts(NamedTuple):
 def _reason(
     cluster: str, query: SavedQuery, seen: Mapping[str, Mapping[str, datetime]], denied: str, nothing: str
 ) -> str:
-    """Return why a cluster has no rows. For an input `a or b` it names the unseen half too: the other proves less."""
+    """Return why a cluster has no rows.
+
+    For an input `a or b` it names the missing half too, because the other proves less.
+    """
     for need in query.needs:
         if not any(cluster in seen[part] for part in need.split(" or ")):
             return f"no {INPUTS[need]} were seen{f', but {denied}' if denied else ''}"
@@ -220,7 +225,9 @@ def _clusters_named(clusters: Sequence[str]) -> str:
 
 
 def _mistyped(database: Database, given: Mapping[str, str], clusters: set[str]) -> str:
-    """Name a cluster, node or namespace that was never seen, and the nearest that was; empty if all were seen."""
+    """Name a cluster, node or namespace that was never seen, and the most similar that was; empty if all were
+    seen.
+    """
     cluster = given.get("cluster", "")
     if cluster and clusters and cluster not in clusters:
         return f"There is no cluster {plain(cluster)}. {_suggestion(cluster, clusters)}"
@@ -238,7 +245,7 @@ def _mistyped(database: Database, given: Mapping[str, str], clusters: set[str]) 
 
 
 def _suggestion(name: str, known: set[str]) -> str:
-    whole = min((each for each in known if each.startswith(f"{name}.")), default="")  # of a name as tables shorten it
+    whole = min((each for each in known if each.startswith(f"{name}.")), default="")  # a name as tables shorten it
     if hint := whole or match(name, known):
         return f"Did you mean {plain(hint)}?"
     return f"Known: {', '.join(plain(each) for each in sorted(known)[:_MOST_NAMED])}" if known else ""
@@ -263,7 +270,7 @@ def _contradictions(database: Database, query: SavedQuery, given: Mapping[str, s
 
 
 def _doubts(database: Database, query: SavedQuery, given: Mapping[str, str]) -> dict[str, list[str]]:
-    """Return sentences on what may be missing, by cluster. The empty key has those that belong to no cluster."""
+    """Return sentences about what may be missing, by cluster. Sentences about no cluster are under the empty key."""
     resources = sorted({_STREAMS[part] for part in _parts(query)})
     filters = {"resources": resources, "node": given.get("node", "")}
     doubts: dict[str, list[str]] = {}
@@ -277,11 +284,11 @@ def _doubts(database: Database, query: SavedQuery, given: Mapping[str, str]) -> 
 def _reasons_of(rows: Sequence[Sequence[Any]]) -> str:
     times = ", ".join(f"{plain(reason)} ({counted(count, 'time')})" for reason, count, _ in rows)
     last = max(at for _, _, at in rows)
-    return f"Events tell of it: {times}, the last at {last:%Y-%m-%d %H:%M:%S} UTC: leadsman query events"
+    return f"Events mention it: {times}, the last at {last:%Y-%m-%d %H:%M:%S} UTC: leadsman query events"
 
 
 def _in_words(looked: _SeenCounts, seen: Mapping[str, datetime | None]) -> str:
-    """Describe how much data was searched, and until when; a kind that ends earlier has its own time."""
+    """Describe how much data was searched, and until when. A kind whose data ends earlier has its own time."""
     last = looked.last_at
     nodes, pods, events = (
         counted(number, name)

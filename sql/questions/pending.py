@@ -1,7 +1,7 @@
-"""Table `pending_kinds`: on which nodes the pending pods fit now, by the rules of `leadsman fit`.
+"""Computes table `pending_kinds`: on which nodes the pending pods fit now, by the rules of `leadsman fit`.
 
-A kind is a group of pending pods that the scheduler treats alike. The process that lands rows calculates the table
-from the other tables afterwards, so the result does not depend on the order in which rows arrive.
+A kind is a group of pending pods that the scheduler treats alike. The process that lands rows computes the table from
+other tables afterwards, so the result does not depend on the order in which rows arrive.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,7 +12,7 @@ from typing import Any, Final
 from common.clock import SYSTEM
 from sql.database.lean_arrow import pa
 from sql.database.open import Database
-from sql.questions.fit import LAST, Known, read_clusters
+from sql.questions.fit import LAST, ClusterFacts, read_clusters
 from sql.schema.statements import query_unless_empty
 from streams.questions.pending import Kind, Outcome, Waiting, judged, needs_all_pods, waiting_pod
 
@@ -53,9 +53,9 @@ WHERE w.change = 'pending' AND (w.cluster, w.uid) NOT IN
     (SELECT cluster, uid FROM bound_by_event WHERE cluster IN {{clusters:Array(String)}})
 """
 AGAIN: Final = timedelta(seconds=5)
-"""Time for which a cluster is not calculated again."""
+"""Time for which a cluster is not computed again."""
 _AT_ONCE: Final = 100
-"""Clusters that are read together: a query costs about the same for all of them as for one."""
+"""Number of clusters that are read together, because a query costs about the same for all of them as for one."""
 _TIME: Final = pa.timestamp("us", "UTC")
 _TEXTS: Final = pa.list_(pa.string())
 _NEVER: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -63,15 +63,14 @@ _ALWAYS: Final = datetime(2299, 1, 1, tzinfo=UTC)
 
 
 def recalculate(database: Database) -> None:
-    """Calculate the clusters that no process has calculated within AGAIN. Raises DatabaseError."""
+    """Compute the clusters that no process has computed within AGAIN. Raises DatabaseError."""
     calculate(database, SYSTEM.now() - AGAIN)
 
 
 def calculate(database: Database, before: datetime = _ALWAYS) -> None:
-    """Store, for each cluster that was last calculated before a time, on which nodes its pending pods fit.
+    """Store on which nodes pending pods fit, for each cluster whose last result is older than a given time.
 
-    A cluster that has no pending pods any more gets one row without pods, which replaces the old result. Raises
-    DatabaseError.
+    A cluster without pending pods gets one row without pods, which replaces the old result. Raises DatabaseError.
     """
     known = database.noting_empty_tables()
     clusters = [row[0] for row in query_unless_empty(known, _CLUSTERS, {"before": before}).rows]
@@ -89,7 +88,7 @@ def _calculate(database: Database, clusters: Sequence[str]) -> None:
     database.insert(TABLE, pa.concat_tables(tables))
 
 
-def _kinds(known: Known, waiting: Iterable[Waiting]) -> Iterator[Kind]:
+def _kinds(known: ClusterFacts, waiting: Iterable[Waiting]) -> Iterator[Kind]:
     return judged(
         waiting,
         known.everywhere,
@@ -100,8 +99,11 @@ def _kinds(known: Known, waiting: Iterable[Waiting]) -> Iterator[Kind]:
     )
 
 
-def _columns(known: Known, kinds: Iterable[Kind]) -> pa.Table:
-    """A row for each kind and outcome; only the first of a kind lists the pods. Without pods, one empty row."""
+def _columns(known: ClusterFacts, kinds: Iterable[Kind]) -> pa.Table:
+    """Return a row for each kind and outcome; only the first row of a kind lists the pods.
+
+    Without pods, return one empty row.
+    """
     candidates = known.candidates
     rows = list(_rows(kinds)) or [(0, 0, Kind((), {}), Outcome(None), ())]
     numbers, outcomes, of_kinds, results, nodes = zip(*rows, strict=True)

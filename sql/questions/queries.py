@@ -37,7 +37,7 @@ _PARAMETER: Final = re.compile(r"-- param (?P<name>\w+) (?P<type>\S+) (?P<defaul
 
 
 class BadParameter(DatabaseError, WrongUsage):
-    """A query has no such parameter, or it cannot have this value."""
+    """A query has no such parameter, or the parameter cannot have this value."""
 
 
 class UnknownQuery(DatabaseError, WrongUsage):
@@ -78,13 +78,13 @@ class SavedQuery(NamedTuple):
     group: str = ""
     needs: tuple[str, ...] = ()
     events: tuple[str, ...] = ()
-    """Reasons of the Events that contradict an empty answer."""
+    """Reasons of Events that contradict an empty answer."""
     shows: tuple[str, ...] = ()
     """The columns that answer it, in order; empty for all columns."""
     newest: bool = False
-    """True if the last rows are the newest, so that a cut answer shows those."""
+    """True if the last rows are the newest, so that a truncated answer shows those."""
     was: Mapping[str, Mapping[str, str]] = {}  # never changed
-    """Unlisted older names, each with the parameters that it implies."""
+    """Old names, which are not listed, each with the parameters that it implies."""
     form: tuple[str, str] = ("", "")
     """The question of which it is a form, and the value of `by` that selects it."""
     forms: Mapping[str, "SavedQuery"] = {}  # never changed
@@ -104,7 +104,7 @@ def saved_queries() -> list[SavedQuery]:
 
 
 def with_forms() -> list[SavedQuery]:
-    """Return every question, and each form of one under its own name."""
+    """Return every question, and each form of a question under its own name."""
     return [each for query, forms in _families() for each in (_with_forms(query, forms), *forms)]
 
 
@@ -138,17 +138,17 @@ def _with_forms(query: SavedQuery, forms: Sequence[SavedQuery]) -> SavedQuery:
 
 
 def chosen(query: SavedQuery, given: Mapping[str, str]) -> tuple[SavedQuery, dict[str, str]]:
-    """Return the form of a question that `by` asks for, and what else was given. Raises BadParameter.
+    """Return the form of a question that `by` selects, and the other parameters. Raises BadParameter.
 
-    A page gives every parameter that it lists: without effect are those of other forms that are empty, or as they are
-    by default.
+    A page sends every parameter that it lists. Parameters of other forms are ignored if they are empty or have their
+    default.
     """
     if not query.forms:
         return query, dict(given)
     rest = {name: value for name, value in given.items() if name != BY}
     by = given.get(BY, "")
     if by and by not in query.forms:
-        raise BadParameter(f"query {query.name} cannot be asked by {by!r}. By: {', '.join(query.forms)}")
+        raise BadParameter(f"query {query.name} has no form by={by!r}. Forms: {', '.join(query.forms)}")
     own = [each.name for each in query.parameters].index(BY)
     form = query.forms[by] if by else query._replace(parameters=query.parameters[:own], forms={})
     known = {each.name for each in form.parameters}
@@ -171,9 +171,10 @@ def saved_query(name: str) -> SavedQuery:
 
 
 def run(db: Database, query: SavedQuery, given: Mapping[str, str], limits: Limits | None = None) -> Result:
-    """The query's answer; parameters that are not given have their defaults. Raises BadParameter or DatabaseError.
+    """Return the query's rows; parameters that are not given have their defaults.
 
-    With limits, rows that are in the order of time come the newest first, so that a limit keeps the newest.
+    Raises BadParameter or DatabaseError. With limits, rows in order of time come newest first, so that a limit keeps
+    the newest.
     """
     query, given = chosen(query, given)
     sql = query.sql
@@ -188,7 +189,7 @@ def run(db: Database, query: SavedQuery, given: Mapping[str, str], limits: Limit
 
 
 def newest_first(sql: str) -> str:
-    """Return a question sorted by its first column of order, a time, from the newest."""
+    """Return a question sorted by its first ORDER BY column, a time, newest first."""
     before, by, columns = sql.rpartition("ORDER BY ")
     first, comma, rest = columns.partition(",")
     return f"{before}{by}{first.rstrip()} DESC{comma}{rest}"

@@ -20,10 +20,10 @@ from sql.questions.frames import LENGTH, SqlReply, SqlRequest, packed
 from sql.questions.limits import MIB, Limits
 
 FRESH_SECONDS: Final = 5.0
-"""Greatest age of a snapshot that is queried, if this process also writes the database."""
+"""Maximum age of a snapshot that is queried, if this process also writes the database."""
 START_SECONDS: Final = 60.0
 GRACE_SECONDS: Final = 1.0
-"""The engine itself ends a question at its limit; this much later the process is killed."""
+"""The engine itself ends a question at its limit; this much later, the process is killed."""
 LOOK_SECONDS: Final = 0.05
 TIMEOUT: Final = 159
 MEMORY: Final = 241
@@ -31,9 +31,10 @@ MEMORY: Final = 241
 
 
 class QueryProcess:
-    """Asks an embedded database in a child process, begun with the first question; a server limits its users itself.
+    """Queries an embedded database in a child process, which starts with the first question.
 
-    The child has a snapshot. If this process also writes the database, it is renewed. For one thread at a time.
+    A server limits its users itself. The child reads a snapshot, which is renewed if this process also writes the
+    database. For one thread at a time.
     """
 
     def __init__(self, db: Database) -> None:
@@ -50,19 +51,19 @@ class QueryProcess:
         request = SqlRequest(sql, dict(given), limits)
         try:
             reply = self._answered(request)
-        except _Idle:  # it ended just now
+        except _Idle:  # it has just ended
             reply = self._answered(request)
         if reply.problem:
             raise QueryFailed(reply.problem.replace(f"chdb://{self._folder}", str(self._db)), reply.code)
         return Result(reply.column_names, reply.column_types, reply.rows)
 
     def warm(self) -> None:
-        """Starts the process if it does not run, without waiting for it. Raises DatabaseError."""
+        """Start the process if it does not run, without waiting for it. Raises DatabaseError."""
         if self._db.is_here:
             self._begun()
 
     def close(self) -> None:
-        """Ends the process; a running question fails."""
+        """End the process; a running question fails."""
         self._end()
         self._forget()
 
@@ -145,7 +146,7 @@ class _Child:
 
     def _bytes(self, db: Database, count: int, until: float) -> bytes:
         found, source = bytearray(), self._answers.fileno()
-        arriving = select.poll()  # select() knows no descriptor above 1,023
+        arriving = select.poll()  # select() supports no descriptor above 1,023
         arriving.register(source, select.POLLIN)
         while len(found) < count:
             if monotonic() > until:
@@ -163,12 +164,12 @@ class _Child:
         if self._process.wait() == 0:
             return _Idle()
         if not self.started:
-            return DatabaseError(f"{db}: the process for SQL of your own did not start; saved questions need none")
+            return DatabaseError(f"{db}: the process for your own SQL did not start; saved questions do not need it")
         return QueryFailed(
-            f"{db}: the question took more memory or time than it may (MEMORY_LIMIT_EXCEEDED): narrow the query",
+            f"{db}: the question exceeded its memory or time limit (MEMORY_LIMIT_EXCEEDED): narrow the query",
             MEMORY,
         )
 
 
 class _Idle(DatabaseError):
-    """The process was idle for a while, and ended."""
+    """The process was idle for a while, and has ended."""

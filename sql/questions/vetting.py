@@ -1,7 +1,8 @@
-"""Vets users' own statements: anything that these lists lack is refused.
+"""Vets users' own statements against lists: everything else is refused.
 
-The engine puts a statement into its own form, `formatQuery`. That text is read here, token by token, and that text is
-what runs. It has no comments, one way to quote, and keywords in capitals, so a token is what the engine takes it for.
+The engine's `formatQuery` brings a statement into the engine's own form. That text is checked here, token by token,
+and that text is executed. It has no comments, one way to quote, and keywords in capitals, so a token means the same
+here and in the engine.
 """
 
 import re
@@ -26,9 +27,9 @@ SYSTEM_TABLES: Final = frozenset(
 SETTINGS: Final = frozenset(
     {"final", "join_algorithm", "join_use_nulls", "limit", "max_execution_time", "max_threads", "offset"}
 )
-"""Settings for a statement while no others wait for the database."""
+"""Settings that a statement may set while no others wait for the database."""
 BOUNDED: Final = frozenset({"final"})
-"""Settings for a statement within limits, which it may not change."""
+"""Settings that a statement may set within limits."""
 COMBINATORS: Final = re.compile(
     r"(?<=\w)(?:If|Array|Map|SimpleState|State|Merge|ForEach|Distinct|OrDefault|OrNull|Resample|ArgMin|ArgMax|Tuple)\Z"
 )
@@ -38,7 +39,7 @@ _TOKEN: Final = re.compile(
     r"(?P<space>[ \t\n]+)"
     r"|(?P<string>'(?:[^'\\]|\\.|'')*')"
     r"|(?P<quoted>`(?:[^`\\]|\\.|``)*`)"
-    r"|(?P<parameter>\{[A-Za-z_]\w*:(?:[\w ,()]|'[\w/+ -]*')+\})"  # the engine repeats a type as it was given
+    r"|(?P<parameter>\{[A-Za-z_]\w*:(?:[\w ,()]|'[\w/+ -]*')+\})"  # the engine repeats a type as it was written
     r"|(?P<number>\d+(?:\.\d*)?(?:e[+-]?\d+)?)"
     r"|(?P<word>[A-Za-z_]\w*)"
     r"|(?P<comment>--|/\*|//)"
@@ -84,7 +85,10 @@ _languages: WeakKeyDictionary[Database, Language] = WeakKeyDictionary()
 
 
 def vetted(db: Database, sql: str, *, bounded: bool) -> str:
-    """The engine's own form of `sql`, to run. Raises QueryFailed if not allowed; `bounded`, it may set no limit."""
+    """Return the engine's own form of `sql`, to run. Raises QueryFailed if it is not allowed.
+
+    If `bounded`, the statement may not set limits.
+    """
     formatted = as_formatted(db, sql)
     others = frozenset(name for (name,) in db.query(_OTHERS).rows)
     check(formatted, _language(db), others, BOUNDED if bounded else SETTINGS)
@@ -92,12 +96,15 @@ def vetted(db: Database, sql: str, *, bounded: bool) -> str:
 
 
 def as_formatted(db: Database, sql: str) -> str:
-    """The engine's own form of any statement. Raises QueryFailed for text that is not a statement."""
+    """Return the engine's own form of any statement. Raises QueryFailed for text that is not a statement."""
     return str(db.query("SELECT formatQuery({sql:String})", {"sql": sql}).rows[0][0])
 
 
 def check(formatted: str, language: Language, others: frozenset[str], settings: frozenset[str]) -> None:
-    """Raises QueryFailed with what is not allowed. `others` are lower-case databases, `settings` the allowed ones."""
+    """Raise QueryFailed with the reason if a statement is not allowed.
+
+    `others` are databases in lower case, `settings` the allowed settings.
+    """
     if not formatted.startswith(STATEMENTS):
         raise refusal("only SELECT, SHOW, DESCRIBE and EXPLAIN are answered here")
     found = list(tokens(formatted.replace("SHOW CREATE TABLE", "SHOW TABLE", 1)))
@@ -117,13 +124,13 @@ def check(formatted: str, language: Language, others: frozenset[str], settings: 
 
 @cache
 def functions() -> frozenset[str]:
-    """Functions that may be called, in lower case, without the combinators of aggregates."""
+    """Return the allowed functions in lower case, without the combinators of aggregates."""
     return frozenset(name.lower() for name in words("functions"))
 
 
 @cache
 def words(name: str) -> frozenset[str]:
-    """A list of `ALLOWED`."""
+    """Return a list of `ALLOWED`."""
     lines = (ALLOWED / f"{name}.txt").read_text("utf-8").splitlines()
     return frozenset(word for line in lines if not line.startswith("#") for word in line.split())
 
@@ -134,7 +141,7 @@ def is_allowed(function: str) -> bool:
 
 
 def _shorter(function: str) -> Iterator[str]:
-    """The name in lower case, then without one combinator after the other."""
+    """Yield the name in lower case, then with one combinator less each time."""
     while function:
         yield function.lower()
         without = COMBINATORS.sub("", function)
@@ -149,14 +156,14 @@ def refusal(why: str) -> QueryFailed:
 
 
 def _language(db: Database) -> Language:
-    """Cached, because listing the functions takes a tenth of a second."""
+    """Cached, because listing the functions takes 0.1 s."""
     if db not in _languages:
         _languages[db] = Language(*map(frozenset, db.query(_LANGUAGE).rows[0]))
     return _languages[db]
 
 
 def tokens(formatted: str) -> Iterator[Token]:
-    """The parts of a formatted statement. Raises QueryFailed for what cannot be part of a question."""
+    """Return the tokens of a formatted statement. Raises QueryFailed for text that cannot be part of a question."""
     place = 0
     while place < len(formatted):
         found = _TOKEN.match(formatted, place)
@@ -170,7 +177,7 @@ def tokens(formatted: str) -> Iterator[Token]:
 
 
 def at(found: Sequence[Token], place: int) -> Token:
-    """Return the token there; beyond the last one a token of the kind `end`."""
+    """Return the token there; beyond the last one, a token of kind `end`."""
     return found[place] if 0 <= place < len(found) else _END
 
 
@@ -184,14 +191,14 @@ def _check_parameter(text: str) -> None:
 def _check_keyword(word: str, after: Token) -> None:
     if word == "EXISTS" and after != _PARENTHESIS:
         raise refusal("EXISTS is allowed before a subquery only: ask SHOW TABLES")
-    if word not in words("keywords") and not (after == _PARENTHESIS and is_allowed(word)):  # as CAST
+    if word not in words("keywords") and not (after == _PARENTHESIS and is_allowed(word)):  # such as CAST
         raise refusal(
             f"{word} is not allowed in a question. Leave it out; a name that is written so has to be in lower case"
         )
 
 
 def _check_function(name: str, before: Token, after: Token, language: Language) -> None:
-    """A name alone can call a function too: `APPLY name`, `arrayMap(name, values)`."""
+    """Refuse a forbidden function. A bare name can call one too: `APPLY name`, `arrayMap(name, values)`."""
     if "/" in name:  # the embedded engine would open it as a file, and reveal whether it exists
         raise refusal(f"the name {name[:80]} has a slash: choose another")
     called = after == _PARENTHESIS or (before == Token("word", "APPLY") and after.text != "-")
@@ -202,7 +209,7 @@ def _check_function(name: str, before: Token, after: Token, language: Language) 
                 f"there is no function {name[:80]}. {nearest(name.lower(), functions())}".rstrip(), UNKNOWN_FUNCTION
             )
         raise refusal(
-            f"the function {name[:80]} is not allowed in a question, which only computes from what is stored. "
+            f"the function {name[:80]} is not allowed in a question, which may only compute from stored data. "
             "Leave it out; a column or an alias needs another name. What is allowed: docs/sql.md"
         )
 
@@ -210,7 +217,7 @@ def _check_function(name: str, before: Token, after: Token, language: Language) 
 def _check_table(database: str, table: Token) -> None:
     if database != "system" or not table.is_name or table.text not in SYSTEM_TABLES:
         raise refusal(
-            f"{database[:80]}.{table.text[:80]} is not a table of this database. Beside those, a question may read "
+            f"{database[:80]}.{table.text[:80]} is not a table of this database. A question may also read "
             f"{', '.join(f'system.{each}' for each in sorted(SYSTEM_TABLES))}"
         )
 

@@ -1,7 +1,7 @@
-"""Migrations: numbered without gaps and append-only after the first, which is the baseline.
+"""Applies migrations, which are numbered without gaps and append-only after the first, the baseline.
 
 A migration is a file with one statement; the baseline is a folder with a file for each table. Several processes may
-migrate at once: every statement can be repeated.
+migrate at once, because every statement can be repeated.
 """
 
 import hashlib
@@ -41,10 +41,8 @@ _SPREAD = "^Distributed$"
 
 
 def check_cluster(db: Database) -> None:
-    """Raise DatabaseError for an unknown cluster, for several shards without spreading, and for existing tables of
-    another form.
-
-    CREATE TABLE IF NOT EXISTS would leave such tables unchanged.
+    """Raise DatabaseError for an unknown cluster, for several shards without sharding, and for existing tables of
+    another form, which CREATE TABLE IF NOT EXISTS would leave unchanged.
     """
     if db.embedded:
         return
@@ -104,18 +102,17 @@ class _Applied(NamedTuple):
 
 
 def migrate(db: Database, folder: Path = MIGRATIONS) -> list[str]:
-    """Applies new migrations in order, then makes or replaces views that differ.
+    """Apply new migrations in order, then create or replace views that differ.
 
-    Returns what it applied: the names of migrations, and the number of views that it replaced (`3 views`).
-
-    Raises SchemaUnreleased, SchemaNewer, MigrationChanged or MigrationMissing, each with the migration's name, or
+    Return what was applied: the names of migrations, and the number of replaced views (`3 views`). Raises
+    SchemaUnreleased, SchemaNewer, MigrationChanged or MigrationMissing, each with the migration's name, or
     DatabaseError if the disk is nearly full, before it changes anything.
     """
     ours = load_migrations(folder)
     check_cluster(db)
     applied = _applied(db) if _is_migrated(db) else {}
     _check(ours, applied, str(db))
-    if not db.embedded:  # whose folder was checked when it was opened
+    if not db.embedded:  # its folder was checked when it was opened
         check_room(db)
     new = [migration for migration in ours if migration.version not in applied]
     with db.unsynced() if not applied else nullcontext():
@@ -128,9 +125,9 @@ def migrate(db: Database, folder: Path = MIGRATIONS) -> list[str]:
 
 
 def check_migrated(db: Database, folder: Path = MIGRATIONS) -> None:
-    """Raises SchemaOlder where the database lacks a migration or a view of this version, and what `migrate` raises.
+    """Raise SchemaOlder if the database lacks a migration or a view of this version, and the errors of `migrate`.
 
-    The views of a newer Leadsman are taken as they are.
+    Views of a newer Leadsman are accepted as they are.
     """
     available = load_migrations(folder)
     if not _is_migrated(db):
@@ -148,7 +145,7 @@ def check_migrated(db: Database, folder: Path = MIGRATIONS) -> None:
 
 
 def _command(db: Database) -> str:
-    """Return the command that mends it, without the password that a server's DSN may hold."""
+    """Return the command that fixes it, without the password that a server's DSN may contain."""
     return f"leadsman migrate --db {argument(str(db)) if db.embedded else 'DSN'}"
 
 
@@ -157,7 +154,7 @@ def _release(version: str) -> tuple[int, ...]:
 
 
 def load_migrations(folder: Path = MIGRATIONS) -> list[Migration]:
-    """All migrations of a folder in order. Raises MigrationMissing where a number is missing or used twice."""
+    """Return all migrations of a folder in order. Raises MigrationMissing if a number is missing or used twice."""
     paths = sorted(path for path in folder.iterdir() if path.is_dir() or path.suffix == ".sql")
     for number, path in enumerate(paths, start=1):
         if not path.name.startswith(f"{number:04d}_"):
@@ -168,7 +165,7 @@ def load_migrations(folder: Path = MIGRATIONS) -> list[Migration]:
 
 
 def _statements(path: Path) -> tuple[str, ...]:
-    """Return the statements of a folder by name: a materialized view after the tables that it reads and fills."""
+    """Return the statements of a folder by name: a materialized view after the tables that it reads and writes."""
     files = sorted(path.glob("*.sql"), key=lambda file: file.stem) if path.is_dir() else [path]
     return tuple(file.read_text("utf-8") for file in files)
 

@@ -1,8 +1,8 @@
-"""Retention of a server's rows: a TTL that a setting changes later by ALTER.
+"""Sets the retention of a server's rows: a TTL that a setting changes later by ALTER.
 
 It counts from `landed_at`, when a row was stored, and not from `ts`: a replayed capture that is years old stays
-queryable. In the embedded database nothing expires. Rows that still hold are stored again before they expire: see
-`renewal`.
+queryable. The embedded database never deletes rows. Rows that are still current are stored again before they expire:
+see `sql.schema.upkeep`.
 """
 
 import re
@@ -21,7 +21,7 @@ ROLLUP_TABLES: Final = tuple(
 )
 EVENT_TABLES: Final = ("node_events", "pod_bindings")
 KEPT_FOR_EVER: Final = frozenset({"nodes", "kubelet_settings", "numa_whatif"})
-"""Tables with few rows, one for each node or change, which other rows are read with."""
+"""Tables with few rows, one for each node or change, which give other rows their context."""
 FINDING_TABLES: Final = tuple(sorted({*TABLES.values()} - {*RAW_TABLES, *EVENT_TABLES, *KEPT_FOR_EVER}))
 
 _TABLE: Final = re.compile(r"CREATE TABLE IF NOT EXISTS (\w+)")
@@ -29,7 +29,7 @@ _BEFORE_SETTINGS: Final = re.compile(r"^(?=SETTINGS\b)", re.MULTILINE)
 
 
 class RetentionGroup(NamedTuple):
-    """Tables of one retention."""
+    """Tables that share one retention."""
 
     name: str
     """In the option: `--keep-NAME-days`."""
@@ -48,7 +48,7 @@ KEPT: Final = (
 
 
 def with_retention(statement: str) -> str:
-    """The statement with the TTL that a server begins with, if it makes a table that has a retention."""
+    """Return the statement, with the initial TTL of a server if it creates a table that has a retention."""
     table = _TABLE.match(statement)
     days = next((kept.days for kept in KEPT if table and table[1] in kept.tables), None)
     return _BEFORE_SETTINGS.sub(f"TTL landed_at + toIntervalDay({days})\n", statement, count=1) if days else statement
@@ -61,7 +61,7 @@ def keep(db: Database, tables: Iterable[str], days: int | None) -> None:
 
 
 def set_retention(db: Database, table: str, days: int | None) -> None:
-    """Sets or removes the TTL of one table, unless it is right already."""
+    """Set or remove the TTL of one table, unless it is already right."""
     if days is not None and days < 1:
         raise DatabaseError(f"a retention of {counted(days, 'day')} keeps nothing: give at least 1, or 0 for forever")
     now = retention_of(db, table)

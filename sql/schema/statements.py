@@ -1,4 +1,4 @@
-"""Every table and view: its statement, its dependencies, and a database with only the named ones."""
+"""Lists the statements of tables and views with their dependencies, and makes a database with only the named ones."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping
@@ -21,12 +21,12 @@ _FIRST: Final = re.compile(r"\bFROM\s+(\w+|\()")
 _OF_OTHERS: Final = re.compile(
     r"\b(?:RIGHT|FULL|INTERSECT|RECURSIVE|TOTALS|FILL|ROLLUP|CUBE|GROUPING)\b|(?<!\* )\bEXCEPT\b"
 )
-"""Words with which a query can have rows although its first source is empty."""
+"""Words with which a query can have rows even if its first source is empty."""
 AGGREGATE: Final = re.compile(
     r"\b(?:any|arg(?:Max|Min)|avg|count|group\w+|max|min|quantile\w*|simpleLinearRegression|sum|topK|uniq\w*)"
     r"(?:If|Map|Merge|OrNull|State)*\("
 )
-"""Aggregate functions of the questions and views, which without GROUP BY give a row even for no input."""
+"""Aggregate functions of questions and views that return a row without GROUP BY, even for no input."""
 _ENGINE: Final = "\nENGINE = "
 _HAVING: Final = re.compile(r"\bHAVING\b")
 _WINDOW: Final = re.compile(r"\bOVER\b")
@@ -45,7 +45,7 @@ def statements() -> Mapping[str, str]:
 
 
 def _empty(statement: str) -> str:
-    """Return a statement that makes a table of the same columns without rows, in a third of the time."""
+    """Return a statement that makes a table with the same columns and no rows, in a third of the time."""
     return f"{statement[: statement.rindex(_ENGINE)]}{_ENGINE}Merge(currentDatabase(), '^$')"
 
 
@@ -73,7 +73,7 @@ def materialized_views_of(table: str) -> Collection[str]:
 
 
 def gives_nothing(sql: str, empty: Collection[str]) -> bool:
-    """Return True only if a query has no row where these tables are empty.
+    """Return True only if a query has no rows while these tables are empty.
 
     That holds if the first table of each branch of its UNION is empty, or if all tables that it reads are.
     """
@@ -87,9 +87,9 @@ def gives_nothing(sql: str, empty: Collection[str]) -> bool:
 
 @cache
 def _first_read(text: str, whole: str = "") -> frozenset[str] | None:
-    """Return the tables that must all be empty for a query to have no row; None if they are unknown.
+    """Return the tables that must all be empty for a query to have no rows; None if unknown.
 
-    `text` can be a part of the `whole` query, which has the common table expressions.
+    `text` can be part of the `whole` query, which has the common table expressions.
     """
     between = list(_UNION.finditer(_outer(text)))
     starts, ends = [0, *(each.end() for each in between)], [*(each.start() for each in between), len(text)]
@@ -132,12 +132,12 @@ def _enclosed(text: str, start: int) -> str:
 
 
 def _bare(sql: str) -> str:
-    """Return the text without comments and with empty strings."""
+    """Return the text without comments, and with empty strings."""
     return _UNREAD.sub(lambda found: "''" if found[0].startswith("'") else "", sql)
 
 
 def _outer(text: str) -> str:
-    """Return the text with a point for each character within parentheses."""
+    """Return the text with a dot for each character within parentheses."""
     depth, found = 0, []
     for piece in _PARENTHESES.split(text):
         depth -= piece == ")"
@@ -147,8 +147,9 @@ def _outer(text: str) -> str:
 
 
 def query_unless_empty(db: Database, sql: str, parameters: Mapping[str, Any] | None = None) -> Result:
-    """Ask, and return the rows, of which an empty answer may lack the names: nothing is planned where every table of
-    the query is known to be empty. Raises DatabaseError.
+    """Run a query, and return its rows; without planning it if every table that it reads is known to be empty.
+
+    An empty answer can then lack the names of columns. Raises DatabaseError.
     """
     if gives_nothing(sql, db.empty_tables):
         return Result((), (), [])
@@ -160,10 +161,10 @@ if TYPE_CHECKING:  # importing it takes longer than a query
 
 
 class LazyDatabase(Database):
-    """A new Database for one answer, whose tables and views are made when a statement first names them.
+    """A new Database for one answer, whose tables and views are created when a statement first names them.
 
-    Making all takes longer than everything else that a small dump needs. Only this process writes into it, with
-    `insert`: it knows which tables are empty. Empty ones only have columns.
+    Creating all of them takes longer than everything else that a small dump needs. Only this process writes to it,
+    with `insert`, so it knows which tables are empty. Empty tables have only columns.
     """
 
     def __init__(self, database: Database) -> None:

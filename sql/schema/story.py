@@ -1,4 +1,4 @@
-"""Builds the view `story` as a query of the branches that can have lines, because planning a branch is slow."""
+"""Builds the view `story` from only those branches that can have lines, because planning a branch is slow."""
 
 import re
 from collections.abc import Collection
@@ -11,7 +11,7 @@ from sql.schema.statements import gives_nothing, statements
 _WITH: Final = "\nWITH\n"
 _SELECT: Final = "\nSELECT cluster, ts, node, kind, what, about, pod, namespaces\nFROM\n(\n"
 _BETWEEN: Final = "\n    UNION ALL\n"
-"""Separates branches in the view's file; one within a branch is indented further."""
+"""Separator of branches in the view's file; one within a branch is indented further."""
 _END: Final = "\n)\nCOMMENT"
 _KIND: Final = re.compile(r"'(\w+)' AS kind\b")
 _SHARED: Final = re.compile(r"\b(evidence|seen)\b")
@@ -19,7 +19,7 @@ _SHARED: Final = re.compile(r"\b(evidence|seen)\b")
 
 
 def story(db: Database, without: Collection[str] = ()) -> str:
-    """Return a query to read instead of the view, without lines of these kinds; empty if no table has rows for it."""
+    """Return a query to use instead of the view, without lines of these kinds; empty if no table has rows for it."""
     shared, branches = _parts()
     empty = db.noting_empty_tables().empty_tables
 

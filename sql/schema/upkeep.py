@@ -1,7 +1,7 @@
-"""Upkeep of a lander's database: compute dependent rows, renew lasting rows, warn of a full disk.
+"""Maintains a lander's database: computes dependent rows, renews current rows, and warns of a full disk.
 
-Rows that still hold are stored again before their retention ends: a running pod, a firing alert, the last change. A
-row that was stored again replaces itself, so this can be repeated, and by several processes at once.
+Rows that are still current, such as a running pod, a firing alert or the last change, are stored again before their
+retention ends. Such a row replaces itself, so renewal can be repeated, by several processes at once.
 """
 
 import time
@@ -21,13 +21,13 @@ from sql.database.open import Database
 from sql.schema.retention import retention_of
 
 MEMORY_BYTES: Final = 1 << 30
-"""Memory of one query, before it continues on disk."""
+"""Memory that one query may use before it continues on disk."""
 
 _OLD: Final = "landed_at < now() - toIntervalSecond({seconds:UInt32})"
 
 
 class _Current(NamedTuple):
-    """A table in which the last row of each subject is its current state, if `holds`."""
+    """A table in which the last row of each subject is its current state, if `holds` is true."""
 
     subject: str
     holds: str = "1"
@@ -57,7 +57,7 @@ CURRENT: Final = {
 
 
 def renew(db: Database) -> None:
-    """Return a statement that stores current states again after half of their table's retention."""
+    """Store current states again after half of their table's retention. Raises DatabaseError."""
     for table, current in CURRENT.items():
         days = retention_of(db, table)
         if days is not None:
@@ -81,12 +81,12 @@ def _renewal(table: str, current: _Current) -> str:
 
 PAUSE_SECONDS: Final = 10.0
 SHARE: Final = 20
-"""A calculation takes at most one of this many parts of the time."""
+"""Pause after each round, as a multiple of its duration."""
 DISK_SECONDS: Final = 60.0
 RENEWAL_SECONDS: Final = 86_400.0
 CLOSING_SECONDS: Final = 5.0
 LOW_PERCENT: Final = 10
-"""Percent of a disk that is free, below which every further percent is logged."""
+"""Percentage of free disk space below which every further percent lost is logged."""
 DISK_FREE: Final = Figure(
     "database_disk_free_ratio", "gauge", "Free share of a disk of the database, 0 to 1", ("disk",)
 )
@@ -95,9 +95,9 @@ log = structlog.get_logger(__name__)
 
 
 class Upkeep:
-    """A block beside which it is done, on a thread that does not keep a process alive whose database hangs.
+    """A block with upkeep beside it, on a thread that does not keep a process alive if its database hangs.
 
-    The database is closed when the block has ended, where it answers within CLOSING_SECONDS.
+    When the block ends, the database is closed if it answers within CLOSING_SECONDS.
     """
 
     def __init__(
@@ -126,7 +126,7 @@ class Upkeep:
         self._registration.__exit__(kind, error, trace)
 
     def once(self, database: Database) -> None:
-        """Raises DatabaseError."""
+        """Check the disks and, once a day, renew current rows. Raises DatabaseError."""
         self._free = {(str(name),): float(free) for name, free in database.query(_DISKS).rows}
         for (disk,), free in self._free.items():
             percent = int(100 * free)
@@ -146,7 +146,7 @@ class Upkeep:
                         self._once_at = began + DISK_SECONDS
                         self.once(database)
                     self._calculate(database)
-            except Exception as error:  # noqa: BLE001  # nobody would miss a thread that has ended
+            except Exception as error:  # noqa: BLE001  # nobody would notice that the thread has ended
                 trouble = str(error) if isinstance(error, DatabaseError) else scrub(plain(repr(error)))
                 if trouble != self._trouble:
                     log.warning("the upkeep of the database failed", reason=trouble)

@@ -1,7 +1,7 @@
 """Creates missing views, and replaces those whose text changed or that the server stores differently.
 
 A view's text contains no rule of Kubernetes. A placeholder such as `{is_low}` stands for the SQL that the rule's
-function in Python returns for columns of the query.
+Python function returns for the columns of the query.
 """
 
 import hashlib
@@ -53,7 +53,7 @@ def _looked_up(of: Mapping[str, Any], column: str = "signal") -> str:
 def _observed() -> str:
     """Return SQL for the signals that a row `s` of node_samples supports.
 
-    A signal's inputs are found by taking one field at a time from a complete sample.
+    The inputs of a signal are found by removing one field at a time from a complete sample.
     """
     names = NodeSample.__struct_fields__
     whole = NodeSample(**dict.fromkeys(names, 1))
@@ -92,7 +92,7 @@ def _measure(part: str) -> str:
 
 
 def _duration() -> str:
-    """Return SQL for the seconds of a text that Go printed of a duration."""
+    """Return SQL for the seconds of a duration that Go printed."""
     parts = literal(rf"([0-9]{{1,6}}(?:\.[0-9]{{1,9}})?)({'|'.join(NANOSECONDS)})")
     nanoseconds = f"transform(part[2], {list(NANOSECONDS)}, {list(NANOSECONDS.values())}, 0)"
     summed = f"arraySum(part -> round(toFloat64OrZero(part[1]) * {nanoseconds}), extractAllGroups(text, {parts}))"
@@ -128,7 +128,7 @@ _NODES_MADE: Final = (
     "(SELECT cluster, node, argMax(created_at, ts) AS made_at"
     " FROM (SELECT cluster, node, created_at, ts FROM nodes SETTINGS final = 0) GROUP BY cluster, node)"
 )
-"""Creation time of each Node object; older rows are about an earlier node of its name."""
+"""Creation time of each Node object; older rows are about an earlier node with its name."""
 RULES: Final[Mapping[str, Amount]] = {
     "meets": _meets(),
     "layout": _layout(),
@@ -236,7 +236,7 @@ class View(NamedTuple):
 
     @property
     def first(self) -> str:
-        """Return the statement for a view that does not exist."""
+        """Return the statement that creates the view."""
         return self.statement.replace(_REPLACE, "CREATE VIEW IF NOT EXISTS", 1)
 
     @property
@@ -247,7 +247,7 @@ class View(NamedTuple):
 def replace_views(db: Database, leadsman: str) -> int:
     """Create missing views and replace those that differ; return how many were replaced. Raises DatabaseError.
 
-    On a cluster it recreates all, since another replica may lack one, and counts only those that differ here.
+    On a cluster it recreates all, because another replica may lack one, and counts only those that differ here.
     """
     views = load_views()
     there = _stored(db, views)
@@ -277,22 +277,24 @@ def makers(db: Database) -> set[str]:
 
 
 def _stored(db: Database, views: Sequence[View]) -> dict[str, int]:
-    """Return a hash of the stored definition of each view that exists.
+    """Return a hash of the stored definition of each existing view.
 
-    For the embedded engine it is that of the file: to query the definition takes twenty times as long.
+    For the embedded engine the file is hashed, because querying the definition takes twenty times as long.
     """
     names = [view.name for view in views]
     definition = "metadata_path" if db.is_here else "cityHash64(create_table_query)"
     there = dict(db.query(_THERE.replace("[definition]", definition), {"names": names}).rows)
     if not db.is_here:
         return there
-    default = f"metadata/{EMBEDDED_DATABASE}"  # of which the engine names no path
+    default = f"metadata/{EMBEDDED_DATABASE}"  # the engine does not name their path
     files = {name: db.folder / (path or f"{default}/{name}.sql") for name, path in there.items()}
     return {name: int.from_bytes(hashlib.sha256(file.read_bytes()).digest()[:8]) for name, file in files.items()}
 
 
 def load_views() -> list[View]:
-    """Every view, each after those it reads. Raises MigrationMissing if they read each other in a circle."""
+    """Return every view, each after those that it reads. Raises MigrationMissing if they read each other in a
+    circle.
+    """
     texts = {file.stem: with_rules(file.read_text("utf-8")) for file in sorted(VIEWS.glob("*.sql"))}
     columns = json.loads(COLUMNS.read_text("utf-8"))
     ordered: dict[str, View] = {}

@@ -1,4 +1,4 @@
-"""One alert from its first sign until it is resolved: pending while it must still hold, then firing. Event time."""
+"""Tracks one alert until it is resolved: pending while it must still hold, then firing. All times are event time."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -9,26 +9,26 @@ import msgspec
 from streams.fold.findings import REPEAT_EVERY
 
 SILENT: Final = timedelta(hours=1)
-"""The state of a log's alerts is unknown after this long without data. Nodes report every 5 minutes."""
+"""Time without data after which the state of a log's alerts is unknown. Nodes report at least every 5 minutes."""
 MAX_MEMBERS: Final = 1000
-"""Members of one alert that are stored by name; further ones are only counted."""
+"""Maximum number of members of one alert that are stored by name; further ones are only counted."""
 
 
 class Group(msgspec.Struct, frozen=True, array_like=True):
-    """Members that one alert gathers, for example the pods of an eviction storm."""
+    """Members that one alert collects, for example the pods of an eviction storm."""
 
     members: dict[str, int] = {}
-    """Number of times that each member was seen, in the order of first sight."""
+    """Number of times that each member was seen, in order of first sight."""
     first_at: datetime | None = None
     last_at: datetime | None = None
     count: int = 0
-    """The sum over all members; stored, like `breakdown`, because a group of thousands grows one by one."""
+    """The sum over all members. It is stored, like `breakdown`, because a group of thousands grows one by one."""
     breakdown: dict[str, int] = {}
-    """Members by owner or node, if the alert names these."""
+    """Number of members by owner or node, if the alert names these."""
 
     @property
     def seconds(self) -> float:
-        """Seconds from the first to the last; 0 for an empty group."""
+        """Return the seconds from the first to the last member; 0 for an empty group."""
         return (self.last_at - self.first_at).total_seconds() if self.first_at and self.last_at else 0.0
 
     def plus(self, member: str, at: datetime, times: int = 1, under: str = "") -> "Group":
@@ -49,11 +49,11 @@ class Group(msgspec.Struct, frozen=True, array_like=True):
 
 class ActiveAlert(msgspec.Struct, frozen=True, array_like=True):
     labels: dict[str, str]
-    """All of them: the alert's identity."""
+    """All labels, which are the alert's identity."""
     summary: str
     description: str
     since: datetime
-    """When its condition began to be true, or the first occurrence was observed."""
+    """When its condition became true, or the first occurrence was observed."""
     ended_at: datetime | None
     """When the condition stopped being true, or the last occurrence; None while it is true."""
     happens: bool
@@ -75,7 +75,7 @@ class ActiveAlert(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def resolved_at(self) -> datetime | None:
-        """The time at which `keep_firing` has passed; None while its condition is true, or if it never fired."""
+        """Return when `keep_firing` has passed; None while its condition is true, or if it never fired."""
         return (
             None
             if self.ended_at is None or self.starts_at is None
@@ -83,23 +83,23 @@ class ActiveAlert(msgspec.Struct, frozen=True, array_like=True):
         )
 
     def is_quiet(self, at: datetime) -> bool:
-        """True if `keep_firing` has passed and it is not about to fire."""
+        """Tell whether `keep_firing` has passed and it is not about to fire."""
         if self.ended_at is None or (self.starts_at is None and (not self.happens or self.is_enough)):
             return False
         return at >= self.ended_at + self.keep
 
     def is_forgotten(self, at: datetime) -> bool:
-        """True if it ended before it fired. Within one minute of a cluster's log it can end and hold again."""
+        """Tell whether it ended before it fired. Within one minute of a cluster's log it can end and hold again."""
         return not self.happens and self.starts_at is None and self.ended_at is not None and at > self.ended_at
 
     def ended(self, at: datetime) -> Self:
-        """Return the alert after its condition stopped being true, or its occurrence stopped being news."""
+        """Return the alert after its condition became false, or its occurrence is no longer news."""
         if self.ended_at is None or (self.happens and self.ended_at > at):
             return msgspec.structs.replace(self, ended_at=at)
         return self
 
     def recovered(self, at: datetime) -> Self | None:
-        """Return the alert resolved for good; None if it did not fire yet, because it is then forgotten."""
+        """Return the alert resolved for good; None if it has not fired yet, so that it is forgotten."""
         return None if self.starts_at is None else msgspec.structs.replace(self, ended_at=at, keep_seconds=0.0)
 
     def kept_until(self, at: datetime) -> Self:
@@ -132,7 +132,7 @@ class ActiveAlert(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def is_enough(self) -> bool:
-        """Tell whether the group has the members that it needs; true if the alert gathers nothing."""
+        """Tell whether the group has enough members; true for an alert without a group."""
         return not self.group.members or self.group.count >= self.least_members
 
 

@@ -32,16 +32,18 @@ Input: TypeAlias = Literal[
 class Need(NamedTuple):
     input: Input
     without_it: str
-    """The consequence for a reader if it is missing."""
+    """The consequence for a reader if the input is missing."""
     required: bool = True
-    """True if the alert cannot fire without it; otherwise its words say less."""
+    """True if the alert cannot fire without it; otherwise its text has less detail."""
 
 
 class Holds(NamedTuple):
     """The condition is true, and stays so until `Ends`."""
 
     labels: Mapping[str, str]
-    """Labels that distinguish it from other alerts of its name on the same log: never a measured value or a time."""
+    """Labels that distinguish it from other alerts with its name on the same log: never a measured value or a
+    time.
+    """
     summary: str
     description: str
     at_once: bool = False
@@ -55,7 +57,7 @@ class Ends(NamedTuple):
 
 
 class Happened(NamedTuple):
-    """Something occurred, and is news until a time; the alert is resolved `keep_firing` after that."""
+    """Something occurred, and is news until a time; the alert is resolved `keep_firing` after that time."""
 
     labels: Mapping[str, str]
     summary: str
@@ -71,7 +73,7 @@ class Gathers(NamedTuple):
     plus: Callable[[Group], Group | None]
     """Adds the occurrence to the group; returns None if the group has it already."""
     words: Callable[[Group], tuple[str, str]]
-    """Summary and description of all that was gathered."""
+    """Summary and description of all collected occurrences."""
     until: datetime
     least_members: int
 
@@ -89,7 +91,7 @@ class Now(NamedTuple):
     at: datetime
     """The log's event time."""
     active: Mapping[str, ActiveAlert]
-    """Alerts of its own name on this log that are pending or firing, by `key_of` their labels."""
+    """Active alerts of `depends_on` that have enough occurrences to fire: by name, the `key_of` their labels."""
     depended_on: Mapping[str, Collection[str]]
     """Active alerts of `depends_on` that have gathered enough to fire: the `key_of` their labels, by name."""
 
@@ -97,7 +99,7 @@ class Now(NamedTuple):
         return self.active.get(key_of(labels))
 
     def is_old(self, happened_at: datetime, settings: RuleSettings) -> bool:
-        """Tell whether an alert about that time would be resolved already, because a list repeats old objects."""
+        """Tell whether an alert about that time would be resolved already, because lists repeat old objects."""
         return self.at >= happened_at + timedelta(seconds=settings.keep_firing_seconds)
 
 
@@ -108,7 +110,7 @@ State = TypeVar("State", bound=msgspec.Struct)
 def each_row(
     changes: Callable[[Settings, Any, Now], Iterable[Change]],
 ) -> Callable[[Settings, NoState, Sequence[Any], Now], tuple[NoState, Sequence[Change]]]:
-    """Return the `step` of a condition that looks at one row at a time and remembers nothing."""
+    """Return the `step` of a condition that judges one row at a time and has no state."""
 
     @wraps(changes)
     def step(settings: Settings, state: NoState, rows: Sequence[Any], now: Now) -> tuple[NoState, Sequence[Change]]:
@@ -121,8 +123,8 @@ def each_row(
 class AlertDefinition(Generic[Settings, State]):
     """Everything about an alert that `streams.alerting.engine` needs to raise it.
 
-    `step` reads no clock, does no I/O and never mutates what it is given; rows come in their order. It is called for
-    each record that leads to rows it looks at, but not while the alert is disabled.
+    `step` reads no clock, does no I/O and never mutates its arguments; rows come in order. It is called for each
+    record that produces rows that it reads, but not while the alert is disabled.
     """
 
     name: str
@@ -131,15 +133,15 @@ class AlertDefinition(Generic[Settings, State]):
     needs: tuple[Need, ...]
     step: Callable[[Settings, State, Sequence[Any], Now], tuple[State, Sequence[Change]]]
     node_rows: tuple[type[Row], ...] = ()
-    """Rows that it reads in the log of a node."""
+    """Rows that it reads on the log of a node."""
     cluster_rows: tuple[type[Row | DeadLetterRecord | HeardRecord | RejectionRecord], ...] = ()
-    """Rows that it reads in the log of a cluster."""
+    """Rows that it reads on the log of a cluster."""
     state: type[State] = NoState  # type: ignore[assignment]  # the default goes with the default of State
     """A frozen msgspec Struct whose fields all have defaults. No other alert reads it."""
     version: int = 1
     """Increase it if the shape of `state` changes: the condition then starts again, and active alerts stay."""
     lasts: Callable[[State], bool] | None = None
-    """Returns True if its alerts stay active although nothing new happened."""
+    """Returns True if its alerts stay active without new occurrences."""
     depends_on: tuple[str, ...] = ()
     """Names of alerts that its condition looks at; those alerts depend on no others."""
     of_sources: bool = False

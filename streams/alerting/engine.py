@@ -1,8 +1,8 @@
-"""Alerts over the findings of a log, firing and resolved in its event time: table `alerts`.
+"""Alerts over the findings of a log, fired and resolved in its event time: table `alerts`.
 
-Two reducers run all alerts over the rows that the other reducers of the same log conclude, so both runtimes emit the
-same alerts. The rows that an alert reads and its condition are in its own file in `streams.alerting.alerts`. Hold
-times are in `holding` and `active`, drained nodes in `draining`.
+Two reducers run all alerts over the rows of the other reducers of the same log, so both runtimes emit the same
+alerts. The rows that an alert reads and its condition are in its own file in `streams.alerting.alerts`. Hold times
+are in `holding` and `active`, drained nodes in `draining`.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -75,10 +75,10 @@ def _begun_anew(of_name: Mapping[str, ActiveAlert], at: datetime) -> dict[str, A
 
 
 VERSION: Final = 4
-"""Version of the shape of `State`; each alert has one of its own for what it remembers."""
+"""Version of the shape of `State`; each alert has its own version for its condition's state."""
 _MICROSECOND: Final = timedelta(microseconds=1)
 WITHDRAWN_AFTER: Final = timedelta(hours=24)
-"""Event time from resolution to withdrawal: a day, for a consumer that was away for a night."""
+"""Event time from resolution to withdrawal: a day, for a consumer that was down for a night."""
 _NODE_DELETED: Final = "Resolved because the node was deleted."
 _NODE_GONE: Final = "Resolved because the node has not existed for hours."
 _Log: TypeAlias = Literal["node", "cluster"]
@@ -108,7 +108,7 @@ class _Enabled(NamedTuple):
     settings: Any
     runbook_url: str
     initial: msgspec.Struct
-    """State of the condition for a log that was never seen."""
+    """State of the condition for a new log."""
 
 
 class Engine:
@@ -151,7 +151,7 @@ class Engine:
         emitted: list[Alert] = []
         if state.active:
             state, emitted = lost(state, at, self._of_sources, data=is_data)
-            # resolve first what had expired before this record, even if this record makes it true again
+            # first resolve alerts that expired before this record, even if this record makes them true again
             state, ended = resolved(state, at - _MICROSECOND, self._lasting(state))
             emitted += ended
         if not state.cluster and rows:
@@ -164,12 +164,12 @@ class Engine:
             suppressed = self._suppressed if state.drained else ()
             state, firing = fired(state, at, repeat=concluded.new_minute, suppressed=suppressed)
             emitted += ended + firing
-        if is_data or state.heard_at is None:
+        if is_data or state.last_data_at is None:
             state = with_data(state, at)
         return remembered(state, emitted), [*emitted, *failed]
 
     def _forgotten(self, state: State, at: datetime) -> tuple[State, Sequence[Alert | Withdrawal]]:
-        """Forget a deleted node except the alerts resolved now; a ForgetRecord or WITHDRAWN_AFTER withdraws these."""
+        """Forget a deleted node except the alerts resolved now; a ForgetRecord or WITHDRAWN_AFTER withdraws those."""
         state, withdrawals = withdrawn(state, max([at, *state.resolved.values()]))
         state, ended = resolved(state, at)
         state, gone = resolved_all(state, at, _NODE_GONE)
@@ -218,7 +218,7 @@ class Engine:
         )
 
     def _without_disabled(self, state: State, at: datetime) -> State:
-        """End alerts that were active under other rules and are disabled under these."""
+        """End alerts that were active under other rules and are disabled under the current ones."""
         if state.active.keys() <= self._enabled.keys():
             return state
         disabled = state.active.keys() - self._enabled.keys()

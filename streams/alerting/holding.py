@@ -15,15 +15,15 @@ from streams.fold.findings import Alert
 from streams.fold.reducer import Withdrawal
 
 OfName: TypeAlias = dict[str, ActiveAlert]
-"""Active alerts of one name, replaced and never changed."""
+"""Active alerts of one name; the mapping is replaced and never changed."""
 
 FEW: Final = 32
-"""Up to this many alerts are visited each time, because remembering due times would cost more."""
+"""Up to this many alerts are visited each time, because storing due times would cost more."""
 _NOW: Final = datetime.min.replace(tzinfo=UTC)
 _NEVER: Final = datetime.max.replace(tzinfo=UTC)
 _KEPT: Final = 64
 _known: dict[int, tuple[OfName, datetime]] = {}
-"""Remembers, for each mapping of alerts, a time before which none of them fires, is resolved or is forgotten."""
+"""Stores, for each mapping of alerts, a time before which none of them fires, is resolved or is forgotten."""
 
 
 def is_due(of_name: OfName, at: datetime) -> bool:
@@ -74,15 +74,15 @@ UNKNOWN: Final = "unknown"
 
 
 class State(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Alerts of one log. `streams.alerting.engine` adds the conditions' own states."""
+    """Alerts of one log. `streams.alerting.engine` adds the states of the conditions."""
 
     cluster: str = ""
     node: str = ""
     active: dict[str, dict[str, ActiveAlert]] = {}
     """Alerts by name, then by the `key_of` their labels; a name without alerts is left out."""
     resolved: dict[str, datetime] = {}
-    """When each alert that does not fire again was resolved, by fingerprint; until it is withdrawn."""
-    heard_at: datetime | None = None
+    """When each alert that no longer fires was resolved, by fingerprint; until it is withdrawn."""
+    last_data_at: datetime | None = msgspec.field(name="heard_at", default=None)
     """When the log had its last data; None without active alerts."""
     drained: bool = False
     """True if the log's node is cordoned, or an autoscaler drains it."""
@@ -154,7 +154,7 @@ def _after(before: ActiveAlert | None, change: Change, at: datetime, origin: Ori
 
 
 def _renewed(alert: ActiveAlert, change: Holds | Happened, at: datetime, origin: Origin) -> ActiveAlert:
-    """Renew the alert's words. On a cluster's log, whose records have no fixed order, its start decides."""
+    """Update the alert's text. On a cluster's log, whose records have no fixed order, its start decides."""
     if change.at_once and alert.starts_at is None:
         alert = msgspec.structs.replace(alert, since=at, for_seconds=0.0)
     if origin.node or at <= alert.since:
@@ -191,8 +191,8 @@ def resolved_all(state: State, at: datetime, why: str) -> tuple[State, list[Aler
 
 def with_data(state: State, at: datetime) -> State:
     """Return the state after the log had data at `at`."""
-    heard_at = max(at, state.heard_at or at) if state.active else None
-    return state if heard_at == state.heard_at else msgspec.structs.replace(state, heard_at=heard_at)
+    last_data_at = max(at, state.last_data_at or at) if state.active else None
+    return state if last_data_at == state.last_data_at else msgspec.structs.replace(state, last_data_at=last_data_at)
 
 
 def lost(state: State, at: datetime, of_sources: Collection[str], *, data: bool = False) -> tuple[State, list[Alert]]:
@@ -201,7 +201,7 @@ def lost(state: State, at: datetime, of_sources: Collection[str], *, data: bool 
 
     Alerts named in `of_sources` are about the silence itself. They end SILENT after their own last news.
     """
-    if state.heard_at is None or at < state.heard_at + SILENT:
+    if state.last_data_at is None or at < state.last_data_at + SILENT:
         return state, []
     anew_at = at if data else at + SILENT
     rows: list[Alert] = []
@@ -209,7 +209,7 @@ def lost(state: State, at: datetime, of_sources: Collection[str], *, data: bool 
     for name, of_name in state.active.items():
         active[name] = {}
         for key, alert in of_name.items():
-            since = max(state.heard_at, alert.ended_at or at) if name in of_sources else state.heard_at
+            since = max(state.last_data_at, alert.ended_at or at) if name in of_sources else state.last_data_at
             if at < since + SILENT:
                 active[name][key] = alert
                 continue

@@ -1,4 +1,4 @@
-"""Puts rejections at admission into words: why pods were rejected, and who owns them."""
+"""Describes rejections at admission: why pods were rejected, and who owns them."""
 
 from collections.abc import Mapping
 from heapq import nsmallest
@@ -15,7 +15,7 @@ from streams.rules.eviction.shortage import PRESSURES
 
 REMOVE_OR_CORDON: Final = "Remove the cause or cordon the node"
 _MAX_OWNERS: Final = 100
-"""Owners that are counted by name; pods of further owners count as those of others."""
+"""Number of owners that are counted by name; pods of further owners count as those of others."""
 _OTHERS: Final = "others"
 _LABELS: Final = "the node's labels, as the kubelet had them, did not match their selector or affinity"
 _SYSTEM: Final = "they were for another operating system"
@@ -51,7 +51,7 @@ _OUT_OF: Final = "OutOf"
 
 
 def reason_of(row: PodEnd) -> str:
-    """Return the kubelet's reason, or the node's conditions that a pod was rejected for."""
+    """Return the kubelet's reason, or the node conditions for which a pod was rejected."""
     return row.resource if row.refused_by == "node_pressure" else row.reason
 
 
@@ -87,7 +87,7 @@ def fewer(kind: str, owner: str) -> str:
 
 
 def plus(row: PodEnd | RejectionRecord, group: Group) -> Group | None:
-    """Return the group with one more rejected pod; None if it has the pod. A later witness can add the owner."""
+    """Return the group with one more rejected pod; None if it has it already. A later witness can add the owner."""
     of_nobody, owner = owned_by(row.namespace, "", ""), owned_by(row.namespace, row.owner_kind, row.owner_name)
     unowned = f"{row.uid} without an owner"
     if row.uid in group.members or (unowned in group.members and not row.owner_name):
@@ -120,5 +120,5 @@ def owned_by(namespace: str, kind: str, owner: str) -> str:
 
 
 def workload_labels(row: RejectionRecord) -> Mapping[str, str]:
-    """Return labels that make one alert for each workload, on any number of nodes."""
+    """Return labels that give one alert for each workload, on any number of nodes."""
     return {"namespace": name(row.namespace), "workload": f"{name(row.owner_kind)}/{name(row.owner_name)}"}

@@ -30,7 +30,7 @@ Percent: TypeAlias = Annotated[float, pydantic.Field(gt=0, le=1000)]
 
 
 class Model(pydantic.BaseModel):
-    """A part of a rules file. Its fields have no defaults: these are in `defaults.yaml`."""
+    """Part of a rules file. Its fields have no defaults: these are in `defaults.yaml`."""
 
     model_config = pydantic.ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
 
@@ -39,7 +39,7 @@ class RuleSettings(Model):
     enabled: bool
     severity: Severity
     for_seconds: Seconds = pydantic.Field(alias="for")
-    """Time for which it must be true before it fires; a storm gathers into one alert in this time."""
+    """Time for which it must be true before it fires; a storm is collected into one alert in this time."""
     keep_firing_seconds: Seconds = pydantic.Field(alias="keep_firing")
     """Time for which it must be quiet before it is resolved."""
     cordoned: bool

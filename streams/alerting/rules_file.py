@@ -1,6 +1,6 @@
-"""The rules of alerts from a YAML file; a mistake in one is reported with its line and what is allowed.
+"""Reads alert rules from a YAML file; a mistake is reported with its line and what is allowed.
 
-Its model is made of the settings that each alert declares. Defaults are in `defaults.yaml`.
+The model is built from the settings that each alert declares. Defaults are in `defaults.yaml`.
 """
 
 import re
@@ -52,7 +52,7 @@ class AlertRules(Model):
     """The settings of each alert, by its name."""
 
     def of(self, alertname: str) -> Any:
-        """The settings of an alert, of the type that it declares."""
+        """Return the settings of an alert, with the type that it declares."""
         settings: RuleSettings = getattr(self.alerts, alertname)
         return settings
 
@@ -78,12 +78,12 @@ class BadRules(WrongUsage):
 class _Settings(NamedTuple):
     values: dict[str, Any]
     lines: Mapping[_Place, int]
-    """Line of every setting, counted from 1."""
+    """Line number of every setting, counted from 1."""
 
 
 @cache
 def default_rules() -> AlertRules:
-    """Return the packaged rules without validation, whose setup takes longer than replaying a small dump."""
+    """Return the packaged rules without validation, which takes longer to set up than replaying a small dump."""
     return _made(MODEL, PACKAGED)
 
 
@@ -102,7 +102,7 @@ def _made(model: type[M], values: Mapping[str, Any]) -> M:
 
 
 def read_rules(file: Path) -> AlertRules:
-    """Read the rules of a file; the packaged file has the settings that it omits. Raises BadRules."""
+    """Read the rules of a file; settings that it omits are those of the packaged file. Raises BadRules."""
     values, lines = _read(file)
     try:
         return MODEL.model_validate(_merged(PACKAGED, values))

@@ -1,4 +1,4 @@
-"""The runbooks: a page of Markdown about each alert, named for it."""
+"""The runbooks: a page of Markdown about each alert, named after it."""
 
 import re
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ _SUMMARY: Final = re.compile(r"^\*\*(.+?)\.?\*\*", re.MULTILINE | re.DOTALL)
 
 class Runbook(NamedTuple):
     name: str
-    """The alert's."""
+    """The alert's name."""
     summary: str
     """Its first bold sentence, without the full stop."""
     text: str

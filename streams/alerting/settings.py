@@ -13,7 +13,7 @@ SLACK: Final = "https://slack.com/api"
 
 class AlertSettings(Section):
     rules: Path | None = None
-    """Your rules as YAML; settings that it omits are those of the packaged streams/alerting/defaults.yaml."""
+    """Your rules as YAML; settings that it omits have the defaults of streams/alerting/defaults.yaml."""
     to: tuple[pydantic.SecretStr, ...] = ()
     """Receivers, like `leadsman alert --to`: the address of a webhook can be a secret."""
     webhook_secret: pydantic.SecretStr | None = None

@@ -16,21 +16,21 @@ Operator: TypeAlias = Literal["=", "!=", "=~", "!~"]
 _MATCHER: Final = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*(=~|!~|!=|=)\s*(.*?)\s*", re.DOTALL)
 _QUOTED: Final = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
 _ATOMS: Final = re.compile(r"\\.|\[\^?\]?(?:[^\]\\]|\\.)*\]", re.DOTALL)
-"""Escaped characters and classes, which repeat nothing."""
+"""Matches escaped characters and classes, which repeat nothing."""
 _REPEATED_GROUP: Final = re.compile(r"\)[*+{]")
 _REPEATED: Final = re.compile(r"[*+{]|(?<![(*+}])\?")
 _MOST_REPEATED: Final = 3
 _MOST_FOUND: Final = 20_000
-"""Alerts whose silence is remembered."""
+"""Number of alerts whose silence is cached."""
 _ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
 
 
 class BadSilence(WrongUsage):
-    """A silence cannot be made as it was given; the message says what is wrong and what to write."""
+    """A silence cannot be created as given; the message says what is wrong and what to write."""
 
 
 class Matcher(NamedTuple):
-    """A condition on one label; a label that an alert does not have is empty."""
+    """A condition on one label; a label that an alert lacks is empty."""
 
     name: str
     operator: Operator
@@ -43,7 +43,7 @@ class Matcher(NamedTuple):
 
     @property
     def is_name(self) -> bool:
-        """True if it names the one value that the label must have."""
+        """Tell whether it requires one certain value of the label."""
         return self.operator == "=" and self.value != ""
 
     def matches(self, labels: Mapping[str, str]) -> bool:
@@ -53,11 +53,11 @@ class Matcher(NamedTuple):
 
 
 class Silence(msgspec.Struct, frozen=True):
-    """It is in force from its start until its end, by the wall clock, not by event time."""
+    """A silence, in force from its start until its end, by the wall clock, not by event time."""
 
     id: str
     matchers: tuple[Matcher, ...]
-    """An alert has to match all of them."""
+    """An alert must match all of them."""
     starts_at: datetime
     ends_at: datetime
     """The time of its end, or of its expiry if that was earlier."""
@@ -84,8 +84,8 @@ class Silence(msgspec.Struct, frozen=True):
 class Silencing:
     """Finds the silences of alerts, cheaply even for thousands of both.
 
-    A silence that names a label's value is looked at only for alerts that have it. A result for labels holds
-    until a silence begins or ends.
+    A silence that requires a label's value is checked only for alerts that have it. A result for labels holds until a
+    silence begins or ends.
     """
 
     def __init__(self) -> None:
@@ -97,7 +97,7 @@ class Silencing:
         self._found: dict[tuple[tuple[str, str], ...], Silence | None] = {}
 
     def silence_of(self, labels: Mapping[str, str], silences: Sequence[Silence], at: datetime) -> Silence | None:
-        """Return the silence that covers an alert longest, or None. A sequence that was given never changes."""
+        """Return the silence that covers an alert longest, or None. A given sequence never changes."""
         if not self._from <= at < self._until or (silences is not self._silences and silences != self._silences):
             self._arrange(silences, at)
         key = (*labels.items(),)
@@ -110,7 +110,7 @@ class Silencing:
         return self._found[key]
 
     def _arrange(self, silences: Sequence[Silence], at: datetime) -> None:
-        """Index each silence in force by the one of its values that the fewest silences name."""
+        """Index each silence in force by the one of its values that the fewest silences require."""
         changes = [change for each in silences for change in (each.starts_at, each.ends_at) if change > at]
         self._silences, self._from = silences, at
         self._until = min(changes, default=datetime.max.replace(tzinfo=UTC))
@@ -158,7 +158,7 @@ def _matcher(text: str) -> Matcher:
 
 
 def _is_slow(pattern: str) -> bool:
-    """Tell whether Python's backtracking may take more than seconds for a label of Kubernetes."""
+    """Tell whether Python's backtracking may take several seconds for a Kubernetes label."""
     bare = _ATOMS.sub("x", pattern)
     alternatives = [bare] if "(" in bare else bare.split("|")
     most = max(len(_REPEATED.findall(each)) for each in alternatives)

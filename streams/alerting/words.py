@@ -1,4 +1,4 @@
-"""Numbers and names as a person reads them in an alert."""
+"""Formats numbers and names for people in an alert."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -10,10 +10,10 @@ from streams.fold.titles import capital
 
 SHOWN: Final = 3
 NAME: Final = 120
-"""Characters of a name that are shown."""
+"""Maximum number of characters of a name."""
 
 _SENTENCE: Final = 1000
-"""Characters of an explanation that are shown."""
+"""Maximum number of characters of an explanation."""
 EVICTION_ADVICE: Final = {
     "memory": "Pods over their memory request are evicted first: lowest priority, then largest excess",
     "ephemeral-storage": (
@@ -54,7 +54,7 @@ def amount(value: int, resource: str) -> str:
 
 
 def shortened(names: Iterable[str], separator: str = ", ", *, count: int | None = None) -> str:
-    """List the first names and the number of others; `count` is their total if `names` has only some."""
+    """List the first names and the number of others; `count` is the total if `names` has only some."""
     every = list(names)
     shown, more = every[:SHOWN], (len(every) if count is None else count) - SHOWN
     text = separator.join(map(name, shown))
@@ -77,7 +77,7 @@ def place(cluster: str, node: str) -> str:
 
 
 def without_news(summary: str, description: str, since: datetime) -> tuple[str, str]:
-    """Reword an alert that ends as unknown: nothing was received since a time."""
+    """Change the text of an alert that ends as unknown: nothing was received since a time."""
     shown = f"No data since {since:%Y-%m-%d %H:%M:%S} UTC"
     return f"{shown}: {summary}", f"{description} {shown}: its current state is unknown."
 

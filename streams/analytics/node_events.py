@@ -1,6 +1,6 @@
 """Every Event, with the occurrences that each observation of it adds: table `node_events`.
 
-The same step runs over the log of each node and, for events that concern none, over the cluster's.
+The same step runs over the log of each node and over the cluster's log, for events that concern no node.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,9 +17,9 @@ from streams.rules.events.counting import Bucket, Counted, draw, event_count, oc
 from streams.rules.values.version import is_at_least
 
 MAX_NAMES: Final = 1_000
-"""Names whose counts are remembered, also after their deletion; the one unseen for longest is forgotten first."""
+"""Number of names whose counts are stored, also after their deletion; the one unseen for longest is dropped first."""
 TYPES_SEPARATE_SINCE: Final = 32
-"""The kubelet's minor version, assumed for the API server and controllers, too (rules: dropped-events)."""
+"""The kubelet's minor version, which is assumed for the API server and controllers, too (rules: dropped-events)."""
 _Value = TypeVar("_Value")
 
 
@@ -36,7 +36,7 @@ def step(state: State, record: EventRecord | NodeRecord | KnownNodeRecord) -> tu
         version = record.object.status.node_info.kubelet_version
         return (state if version == state.kubelet_version else replace(state, kubelet_version=version)), ()
     if record.change == "DELETED" or record.line is not None:
-        return state, ()  # table `kubelet_log` has the line of a log
+        return state, ()  # table `kubelet_log` has the log's line
     event = record.object
     at = event_time(event) or record.ts
     now = Counted(event.metadata.uid, event_count(event), at.timestamp())
@@ -47,7 +47,7 @@ def step(state: State, record: EventRecord | NodeRecord | KnownNodeRecord) -> tu
         return state, ()
     involved = event.involved
     component = event.component
-    # while the version is unknown, use the bucket that empties sooner: it can only mark too many counts
+    # while the version is unknown, use the bucket that empties sooner: at worst it marks too many counts
     version = state.kubelet_version
     separate_type = event.type if version and is_at_least(version, TYPES_SEPARATE_SINCE) else ""
     bucket_key = "/".join(

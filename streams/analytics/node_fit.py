@@ -67,7 +67,9 @@ def _sum(total: Mapping[str, int], more: Mapping[str, int], less: Mapping[str, i
 
 
 def _used(sample: NodeSample) -> dict[str, int]:
-    """Return the use of the node, including outside pods; ephemeral-storage is that of the node's file system."""
+    """Return the use of the node, including use outside of pods; ephemeral-storage is that of the node's file
+    system.
+    """
     cpu = sample.cpu_usage_nanocores
     used = {
         "cpu": None if cpu is None else cpu // _NANOCORES_PER_MILLICORE,

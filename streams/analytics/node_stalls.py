@@ -11,12 +11,15 @@ from streams.fold.findings import NodeStall
 from streams.fold.reducer import Output, Reducer
 
 WINDOW_SECONDS: Final = 60.0
-"""Shares are of the last minute, or of the time that samples cover; a longer gap restarts it."""
+"""Shares cover the last minute, or as much as samples cover; a longer gap restarts the measurement."""
 QUIET_PERCENT: Final = 1.0
-"""Below this share and without swapping there are no rows, except one that ends the stall."""
+"""Below this share, and without swapping, there are no rows, except one that ends the stall."""
 _NANOSECONDS: Final = 1_000_000_000
 _POSSIBLE_PERCENT: Final = 200.0
-"""Shares exceed 100 because times are whole seconds. Above this, the counter's unit changed: nothing is known."""
+"""Maximum of a share, above 100 because times are whole seconds.
+
+Above this, the counter's unit changed, so the share is unknown.
+"""
 
 
 class Reading(msgspec.Struct, frozen=True, array_like=True, gc=False):

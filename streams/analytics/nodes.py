@@ -25,15 +25,15 @@ from streams.rules.values.quantity import in_base_units
 
 _READY: Final = {"True": True, "False": False}
 _UNSAID: Final = Condition(type="Ready", status="")
-"""Used for a missing condition: the Node was cut off, or created before its kubelet."""
+"""Used for a missing condition: the Node was truncated, or created before its kubelet."""
 _READ_APART: Final = timedelta(minutes=10)
-"""An Event this much older than the reading of a Node is outdated by it, even if their clocks differ."""
+"""An Event at least this much older than the reading of a Node is outdated, even if their clocks differ."""
 _MICROSECOND: Final = timedelta(microseconds=1)
 _REMOVED: Final = "RemovingNode"
 
 
-class Announced(msgspec.Struct, frozen=True):
-    """The newest Event that states what the node is."""
+class StateEvent(msgspec.Struct, frozen=True):
+    """The newest Event that states the node's condition."""
 
     at: datetime
     ready: bool | None
@@ -44,8 +44,8 @@ class Announced(msgspec.Struct, frozen=True):
 
 class State(msgspec.Struct, frozen=True):
     last: NodeRow | None = None
-    """The node by its object alone."""
-    announced: Announced | None = None
+    """The node according to its object alone."""
+    announced: StateEvent | None = None
 
 
 def step(state: State, record: NodeRecord | InventoryRecord | EventRecord) -> tuple[State, Sequence[Output]]:
@@ -75,7 +75,7 @@ def _concluded(state: State, after: State) -> tuple[State, Sequence[Output]]:
     new = [row for row in now if row not in before]
     if (
         not new and now and after.announced is not None
-    ):  # an Event showed a change in between, so the return has its own row
+    ):  # an Event showed a change in between, so the return gets its own row
         again = after.announced.at
         new = [now[-1]._replace(ts=max(again, before[-1].ts + _MICROSECOND), ready_since=again)]
     return after, [*_replaced(state, after, new), *new]
@@ -91,7 +91,7 @@ def _replaced(state: State, after: State, new: Sequence[NodeRow]) -> Sequence[No
 
 
 def _is_another(before: NodeRow | None, now: NodeRow | None) -> bool:
-    """Tell whether a node took the name of one that was not seen to be deleted."""
+    """Tell whether a node took the name of one whose deletion was not seen."""
     if before is None or before.deleted or now is None:
         return False
     return now.uid not in {before.uid, ""} and before.uid != ""
@@ -106,7 +106,7 @@ def _with_node(state: State, record: NodeRecord) -> State:
     if last is not None and not row.says_ready and row.uid == last.uid:
         row = row._replace(ready=last.ready, ready_since=last.ready_since, ready_message=last.ready_message)
     if last is not None and (row.uid, row.ready, row.ready_since) == (last.uid, last.ready, last.ready_since):
-        row = row._replace(ready_message=last.ready_message)  # some have a duration in it, new in each heartbeat
+        row = row._replace(ready_message=last.ready_message)  # some have a duration, which always changes
     if announced is not None and record.change != "ADDED":
         announced = msgspec.structs.replace(announced, is_answered=True)
     return State(row, announced)
@@ -120,16 +120,16 @@ def _with_event(state: State, record: EventRecord) -> State:
     found = parse_node_status(event.reason, event.text)
     is_ready = found.status if found is not None and found.condition == "Ready" else None
     when = event_when(event, record.ts)
-    if when.at != record.ts:  # watched; an Event of a dump has its own time
+    if when.at != record.ts:  # the node is watched; an Event of a dump has its own time
         return state
     is_newer = state.announced is None or when.at > state.announced.at
     if not (is_newer and when.is_known) or (is_ready is None and event.reason != _REMOVED):
         return state
-    return msgspec.structs.replace(state, announced=Announced(when.at, is_ready))
+    return msgspec.structs.replace(state, announced=StateEvent(when.at, is_ready))
 
 
 def _rows(state: State) -> list[NodeRow]:
-    """Return the node by its object, and by a newer Event. An Event gives no reason."""
+    """Return the node according to its object, and according to a newer Event, which gives no reason."""
     row, said = state.last, state.announced
     if row is None:
         return []
@@ -191,7 +191,7 @@ def _cordoned_since(node: Node) -> datetime | None:
 
 
 def _message(condition: Condition) -> str:
-    """Return the message, or for Unknown its reason: an empty message would mean a missing condition."""
+    """Return the message, or for Unknown its reason, because an empty message would mean a missing condition."""
     if condition.status == "True":
         return ""
     return condition.message or (condition.reason or condition.status if condition.status == "Unknown" else "")

@@ -1,6 +1,6 @@
-"""Passes the Events that announce ends of pods on to the logs of the pods' nodes, where `pod_ends` uses them.
+"""Passes Events that announce ends of pods on to the logs of the pods' nodes, where `pod_ends` uses them.
 
-Controllers do not name the node of a pod in their Events, so these are on the cluster's log.
+Controllers' Events do not name the node of a pod, so they are on the cluster's log.
 """
 
 from collections.abc import Sequence
@@ -17,10 +17,10 @@ from streams.fold.shelves import Shelves, on_shelf, put
 from streams.rules.pod_ends.actors import Act, act_of
 
 MOST: Final = 1_000
-"""Announcements and ends of pods that are kept until the matching one arrives."""
+"""Number of announcements and ends of pods that are kept until the matching one arrives."""
 
 
-class Announced(msgspec.Struct, frozen=True, array_like=True):
+class Announcement(msgspec.Struct, frozen=True, array_like=True):
     act: Act
     at: datetime
     reason: str
@@ -34,14 +34,14 @@ class Place(msgspec.Struct, frozen=True, array_like=True):
     noted_at: datetime
 
 
-Noted = TypeVar("Noted", Announced, Place)
+Noted = TypeVar("Noted", Announcement, Place)
 
 
 class State(msgspec.Struct, frozen=True, omit_defaults=True):
-    announced: Shelves[Announced] = {}
+    announced: Shelves[Announcement] = {}
     """The last announcement about each pod, by its namespace and name."""
     ending: Shelves[Place] = {}
-    """Pods that are being deleted or are over, by their namespace and name."""
+    """Pods that are being deleted or have ended, by their namespace and name."""
 
 
 def step(state: State, record: EventRecord | PodPlacement) -> tuple[State, Sequence[Output]]:
@@ -51,7 +51,7 @@ def step(state: State, record: EventRecord | PodPlacement) -> tuple[State, Seque
     if act is None:
         return state, ()
     event = record.object
-    announced = Announced(act, event_time(event) or record.ts, event.reason, event.text, record.ts)
+    announced = Announcement(act, event_time(event) or record.ts, event.reason, event.text, record.ts)
     key = f"{act.namespace}/{act.pod}"
     state = msgspec.structs.replace(state, announced=put(state.announced, key, announced, MOST))
     place = on_shelf(state.ending, key)
@@ -70,7 +70,7 @@ def _placed(state: State, record: PodPlacement) -> tuple[State, Sequence[Output]
     return state, (_passed_on(announced, place, record) if announced else ())
 
 
-def _passed_on(announced: Announced, place: Place, record: EventRecord | PodPlacement) -> Sequence[Output]:
+def _passed_on(announced: Announcement, place: Place, record: EventRecord | PodPlacement) -> Sequence[Output]:
     """Return the announcement for the pod's node; nothing if it is about another pod with the same name."""
     act = announced.act
     if act.uid not in {"", place.uid}:

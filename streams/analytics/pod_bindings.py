@@ -1,4 +1,4 @@
-"""Pods that are bound to nodes, change and end: table `pod_bindings`.
+"""Changes of pods: binding to nodes, updates and ends: table `pod_bindings`.
 
 The same step runs over the log of each node (bound pods) and over the cluster's (pending ones).
 """
@@ -32,7 +32,7 @@ from streams.rules.scheduling.message import waits_for
 from streams.rules.scheduling.preferences import preferences_of
 
 LATE: Final = timedelta(seconds=3)
-"""Times of conditions are whole seconds, and clocks differ a little."""
+"""Tolerance: times of conditions are whole seconds, and clocks differ a little."""
 
 
 class State(msgspec.Struct, frozen=True):
@@ -49,7 +49,7 @@ def step(
         return _without(state, record.uid), _bound_before(on_shelf(state.pods, record.uid), record)
     uid = record.object.metadata.uid
     last = on_shelf(state.pods, uid)
-    if record.reconciled:  # `_unseen` concluded it, of all at once
+    if record.reconciled:  # `_unseen` concluded it, for all pods at once
         return state, ()
     row = _row(record, last)
     if record.change == "DELETED":
@@ -60,10 +60,10 @@ def step(
 
 
 def _bound_before(last: PodBinding | None, record: PodPlacement) -> Sequence[Output]:
-    """Return a row for a pod that was bound already, although its last row shows it as pending.
+    """Return a row for a pod that was already bound, although its last row shows it as pending.
 
-    A watcher that resumed at a stored version showed that again. The log of the pod's node may have no news; if it
-    has, its own row is newer.
+    A watcher that resumed at a stored version repeats the pending state. The log of the pod's node may have no news;
+    if it has, its own row is newer.
     """
     if last is None or record.change == "DELETED" or record.bound_at is None or last.ts <= record.bound_at + LATE:
         return ()
@@ -75,7 +75,7 @@ def _bound_before(last: PodBinding | None, record: PodPlacement) -> Sequence[Out
 
 
 def _unseen(state: State, record: InventoryRecord | ForgetRecord) -> tuple[State, Sequence[Output]]:
-    """Delete pods with an unseen end, such as those of a forgotten node, which pod garbage collection deletes."""
+    """Delete pods whose end was not seen, such as those of a forgotten node, which pod garbage collection deletes."""
     if isinstance(record, ForgetRecord):
         return State(), [_deleted(row, record) for _, row in all_on(state.pods)]
     gone = _vanished(state, record)
@@ -89,7 +89,7 @@ def _unseen(state: State, record: InventoryRecord | ForgetRecord) -> tuple[State
 
 
 def _vanished(state: State, inventory: InventoryRecord) -> Sequence[str]:
-    """Return pods with an unseen end, without those that were bound after the list."""
+    """Return pods whose end was not seen, except those bound after the list."""
     if inventory.resource != "pods" or inventory.of_logs:
         return ()
     return inventory.gone(uid for uid, row in all_on(state.pods) if row.ts <= inventory.ts)
@@ -196,7 +196,7 @@ def _toleration(each: Toleration) -> str:
 
 
 def _reason(pod: Pod) -> str:
-    """Return the reason of the status, or else why the pod is not scheduled."""
+    """Return the reason in the status, or else why the pod is not scheduled."""
     if pod.status.reason or pod.status.phase != "Pending":
         return pod.status.reason
     return next((c.reason for c in pod.status.conditions or () if c.type == "PodScheduled"), "")

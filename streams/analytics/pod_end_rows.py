@@ -13,7 +13,7 @@ from streams.rules.pod_ends.causes import EVICTED, WITHOUT_WITNESS, End, exit_co
 from streams.rules.pod_ends.when import When, agreed, is_refused_again
 
 LOG: Final = "log"
-"""A line of a kubelet's log: it has the time, but the kubelet's whole text only at high verbosity."""
+"""A line of a kubelet's log: it has the time, but the full text only at high verbosity."""
 LATE: Final = timedelta(seconds=2)
 """The longest time from an end to the Event about it, which has whole seconds."""
 
@@ -68,10 +68,10 @@ def _words(refusal: Refusal, end: End, pod: Pod | None) -> str:
 
 
 def with_witness(known: PodEnd, row: PodEnd) -> PodEnd:
-    """Return a known end with one more witness: the first counts, and a later one of the same cause confirms it.
+    """Return a known end with one more witness: the first one counts, and a later one of the same cause confirms it.
 
-    The first witness of who did it replaces an end without one, and the first that says why a kubelet evicted the pod
-    replaces one that does not.
+    The first witness that names the actor replaces an end without one, and the first that says why a kubelet evicted
+    the pod replaces one that does not.
     """
     if known.cause == "kubelet_eviction" != row.cause and row.cause in EVICTED:
         known = known._replace(

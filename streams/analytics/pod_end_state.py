@@ -18,7 +18,7 @@ from streams.rules.scheduling.selectors import Terms
 BOUNDED: Final = frozenset({"node_lost", "node_shutdown"})
 """Causes that records of the machine also show, with their times."""
 MAX_ENDS: Final = 500
-"""Ends of a node that later witnesses can still confirm."""
+"""Number of ends of a node that later witnesses can still confirm."""
 
 
 class Open(msgspec.Struct, frozen=True):
@@ -26,11 +26,11 @@ class Open(msgspec.Struct, frozen=True):
 
     row: PodEnd
     began_at: datetime | None = None
-    """When a restarted container was started before its end."""
+    """When a restarted container was started before it ended."""
     started_at: datetime | None = None
     """When a restarted container was started next."""
     node_terms: Terms | None = msgspec.field(name="wanted", default=None)
-    """The node labels that a pod required and was refused for."""
+    """The node labels that a pod required when it was refused."""
 
 
 class Announcement(msgspec.Struct, frozen=True, array_like=True):
@@ -63,7 +63,7 @@ class State(msgspec.Struct, frozen=True):
     acts: Shelves[Announcement] = {}
     """The last announcement about each pod, by its UID."""
     mirrored: dict[str, str] = {}
-    """UIDs of mirror pods by that of the static pod, which the kubelet's Events carry."""
+    """UIDs of mirror pods, by the UID of the static pod, which the kubelet's Events contain."""
     owners: Shelves[tuple[str, str]] = {}
     """Kind and name of pods' controllers, by UID, which a dump implies before it has the pods."""
 
@@ -120,7 +120,7 @@ def explained_by_machine(state: State, machine: Machine, record: Record) -> tupl
 
 
 def _bounded_row(machine: Machine, end: Open, known: PodEnd | None) -> PodEnd | None:
-    """Return the row of an end explained by the machine; None if that adds nothing."""
+    """Return the row of an end that the machine explains; None if that adds nothing."""
     if end.row.cause == "node_reboot":
         by_reboot = was_rebooted(machine, end.began_at, end.row.ts, end.started_at)
         return end.row if by_reboot and is_unexplained(known) else None

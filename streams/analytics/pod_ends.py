@@ -1,7 +1,7 @@
-"""Explains the ends of pods and containers, by the first witness: table `pod_ends`.
+"""Explains the ends of pods and containers, from their first witness: table `pod_ends`.
 
-A pod's end is one row, independent of what follows: deleting a rejected pod is not another end. An end of a
-restarted container is a row of its own. A pod whose own process ended it has one too (`exited`).
+A pod's end is one row, independent of what follows: deleting a rejected pod is not another end. Each end of a
+restarted container is a separate row. A pod whose own process ended it has one too (`exited`).
 """
 
 from collections.abc import Sequence
@@ -137,10 +137,11 @@ def _pod(state: State, record: PodRecord) -> tuple[State, list[PodEnd]]:
 
 
 def _container_ended(state: State, record: PodRecord, ended: ContainerEnd, rows: list[PodEnd]) -> State:
-    """Record the end of a container. An OOM kill is an end by itself, and so is a kill by an unknown actor with a
-    restart after it. The status of another end has the exit code for its Event.
+    """Record the end of a container.
 
-    The kernel did not kill a container that completed, or ended by SIGTERM, even if its cgroup had counted a kill.
+    An OOM kill is an end by itself, and so is a kill by an unknown actor with a restart after it. For other ends, the
+    status has the exit code for the Event. The kernel did not kill a container that completed, or ended by SIGTERM,
+    even if its cgroup counted a kill.
     """
     pod, terminated = record.object.metadata, ended.terminated
     if terminated.reason == OOM_KILLED and terminated.exit_code not in OUTLIVED_KILL:

@@ -1,4 +1,4 @@
-"""In-place resizes of pods that wait or are impossible, and how each ended: table `resizes` (rules: resizes)."""
+"""In-place resizes of pods that are waiting or impossible, and how each ended: table `resizes` (rules: resizes)."""
 
 from collections.abc import Sequence
 from typing import Final

@@ -22,13 +22,13 @@ from streams.rules.pods.requests import effective_requests, is_critical
 from streams.rules.values.quantity import in_base_units
 
 SETTLED_AFTER: Final = timedelta(minutes=6)
-"""A kubelet reports its node's status every 5 min at least."""
+"""A kubelet reports its node's status at least every 5 minutes."""
 LONGEST_MESSAGE: Final = 300
-"""Characters of an Event that are quoted."""
+"""Maximum number of characters that are quoted from an Event."""
 _NO_CGROUP: Final = "FailedNodeAllocatableEnforcement"
 _NO_SANDBOX: Final = "FailedCreatePodSandBox"
 _RUNTIME_IS_SYSTEMD: Final = ("for systemd cgroups", '"/kubepods')
-"""In its message; what stands between them is withheld."""
+"""Parts of its message; the text between them is withheld."""
 _CONDITIONS: Final = frozenset(CONDITIONS.values())
 
 
@@ -41,7 +41,7 @@ class Held(msgspec.Struct, frozen=True, array_like=True):
 
 class State(msgspec.Struct, frozen=True, omit_defaults=True):
     config: KubeletConfiguration | None = None
-    """None until a complete one was seen; one that lacks a default is a fragment, and is ignored."""
+    """None before complete settings were seen; settings without some default are a fragment, and ignored."""
     version: str = ""
     capacity: dict[str, int] = {}
     allocatable: dict[str, int] = {}
@@ -109,7 +109,10 @@ def _changed(before: Sequence[Held], held: Sequence[Held], record: Record) -> li
 
 
 def _settings(state: State, record: SettingsRecord) -> State:
-    """Take new settings. Raises BadRecord if no kubelet would start with them; the earlier ones stay in force."""
+    """Apply new settings.
+
+    Raises BadRecord for settings with which no kubelet would start; the earlier ones stay in force.
+    """
     config = record.config
     if config == state.config:
         return state

@@ -1,7 +1,7 @@
 """Sources that could not be read, were silent, or may have missed changes: table `source_errors`.
 
-An agent shows by its signs of life on the cluster's log that it fell silent. All times of such rows are those of the
-silence itself, whenever it is found: the same in every runtime.
+An agent's silence is found by its signs of life on the cluster's log. All times of such rows are those of the silence
+itself, whenever it is found: the same in every runtime.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,11 +19,13 @@ from streams.fold.reducer import Output, Reducer, stateless
 LIMIT_SECONDS: Final = 120
 """A silence is reported after this time, and again each time it has doubled."""
 MOST_SECONDS: Final = timedelta(days=36_500).total_seconds()
-"""Longest silence that is accepted, because a message can claim any number."""
+"""Maximum length of a silence that is accepted, because a message can claim any number."""
 LATE: Final = timedelta(seconds=30)
-"""A heartbeat that seems older than this, by the watches, counts as this old, because its node's clock is slow."""
+"""A heartbeat that seems older than this, compared with watches, counts as this old, because its node's clock is
+slow.
+"""
 FORGET: Final = timedelta(days=1)
-"""Silence after which the agent counts as removed."""
+"""Silence after which an agent counts as removed."""
 LEFT: Final = timedelta(minutes=10)
 """An agent may still report for this long after its node's deletion."""
 
@@ -91,7 +93,9 @@ class ClusterState(msgspec.Struct, frozen=True):
     agents: dict[str, LastHeartbeat] = {}
     """Agents by node."""
     now: datetime | None = None
-    """The newest time at which a watch was complete. Agents are judged by it: their own clocks can be wrong."""
+    """The newest time at which a watch was complete. Agents are judged by it, because their own clocks can be
+    wrong.
+    """
 
 
 def cluster_step(

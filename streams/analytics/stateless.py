@@ -1,4 +1,4 @@
-"""The reducers without a state: each record gives one or more rows by itself.
+"""The reducers without a state: each record produces rows on its own.
 
 They fill `cgroup_values`, `cpu_throttling` (rules: cpu-contention), `kubelet_log` (rules: kubelet-log), `node_leases`
 (rules: nodes-that-do-not-report), `machine_memory`, `file_systems`, `numa_usage` and `numa_pod_memory`.

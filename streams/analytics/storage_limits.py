@@ -1,4 +1,6 @@
-"""Limits of each pod on its node's disk, first and when changed: table `storage_limits` (rules: disk-growth)."""
+"""Limits of each pod on its node's disk, when first seen and when changed: table `storage_limits`
+(rules: disk-growth).
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
@@ -17,7 +19,7 @@ from streams.rules.values.quantity import base_units
 
 
 class Limits(msgspec.Struct, frozen=True, array_like=True):
-    """Limits of a pod; its node's log settings are not part of them."""
+    """Limits of a pod, without the node's log settings."""
 
     namespace: str
     pod: str

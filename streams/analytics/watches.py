@@ -1,6 +1,6 @@
 """Spans in which a watch missed nothing: table `watches` (rules: list-and-watch).
 
-A stream without a record proves that nothing happened only since its complete list, and as long as it was whole.
+A stream without a record proves that nothing happened only from its complete list on, and while it was complete.
 """
 
 from collections.abc import Sequence
@@ -17,9 +17,9 @@ from streams.fold.reducer import Output, Reducer
 
 class State(msgspec.Struct, frozen=True):
     since: dict[str, datetime] = {}
-    """Since when each resource is watched without a break."""
+    """Time since which each resource is watched without a break."""
     broken: dict[str, datetime] = {}
-    """When each resource was last unwatched. A list that began before that proves nothing about later changes."""
+    """When each resource was last unwatched. A list that started before that proves nothing about later changes."""
 
 
 def step(state: State, record: HeardRecord | SourceErrorRecord) -> tuple[State, Sequence[Output]]:

@@ -1,1 +1,1 @@
-"""The interface of a reducer, the fold over records, and the resulting rows."""
+"""Defines the interface of a reducer, the fold over records, and the resulting rows."""

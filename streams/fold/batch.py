@@ -68,20 +68,20 @@ class Batch:
             self.size += 1
 
     def add_sample(self, record: SampleRecord, numbers: Packed) -> None:
-        """Add a sample; `numbers` are those of its pods."""
+        """Add a sample; `numbers` are its pods' numbers."""
         pods = record.pods
         count = len(pods.uid)
         self.keys.append(SampleKey(record.cluster, record.ts, record.node, count))
         self.samples.append(record.sample)
         for name, texts in self.texts.items():
-            # `volumes` is missing where an older version wrote the sample.
+            # an older version wrote no `volumes`
             texts.extend(getattr(pods, name) or [""] * count)
         self.numbers.append(numbers)
         self.size += 1 + count // PODS_A_ROW
 
 
 class Sink(Protocol):
-    """Receives batches. `write` may return before a batch is stored; `drain` returns when all are."""
+    """Receives batches. `write` may return before a batch is stored; `drain` returns when all are stored."""
 
     def write(self, batch: Batch) -> None: ...
 

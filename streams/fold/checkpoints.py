@@ -1,8 +1,8 @@
 """Stores checkpoints of a replay, so that the next one continues and folds nothing twice.
 
-A database remembers, for each cluster, a digest of every replayed observation (by the hour of event time) and the
-states of its logs. An observation with a known digest is skipped. A replay that begins where the last one ended
-continues with its states. An earlier one starts from nothing and leaves them alone.
+For each cluster, a database remembers a digest of every replayed observation (by hour of event time) and the states
+of its logs. An observation with a known digest is skipped. A replay that starts where the last one ended continues
+with its states. An earlier one starts without states and leaves those unchanged.
 """
 
 import sys
@@ -37,7 +37,7 @@ class Entry(NamedTuple):
 
 
 class Checkpoints(Protocol):
-    """Stores entries; `save` stores all of one call or none."""
+    """Stores entries; each `save` stores all of its entries or none."""
 
     def load(self, cluster: str, kind: str, key: str | None = None) -> Mapping[str, bytes]: ...
 
@@ -94,7 +94,7 @@ class Seen:
         return is_new
 
     def entries(self) -> list[Entry]:
-        """Return the entries to save for everything added since the last call; frees past hours."""
+        """Return the entries to save for everything added since the last call; free past hours."""
         entries = [
             Entry(cluster, "seen", hour, array("Q", sorted(self._digests.of(cluster, hour))).tobytes())
             for cluster, hour in sorted(self._unsaved)
@@ -112,11 +112,11 @@ class _StoredLog(msgspec.Struct, array_like=True):
     states: dict[str, tuple[int, msgspec.Raw]]
     """Version and msgpack of each reducer's state."""
     exists: bool = True
-    """True in entries of versions without this field, where every node exists."""
+    """True in entries of versions without this field, for which every node exists."""
 
 
 class StateCodec:
-    """Encodes and decodes the states of a log. A state of another version is dropped and not misread."""
+    """Encodes and decodes the states of a log. A state of another version is dropped, never misread."""
 
     def __init__(self, reducers: Sequence[Reducer[Any]]) -> None:
         self._reducers = {r.name: r for r in reducers}

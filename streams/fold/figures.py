@@ -1,4 +1,4 @@
-"""Findings as metrics for Prometheus: the last of each node, with bounded label values."""
+"""Exposes findings as metrics for Prometheus: the last of each node, with a limited number of label values."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -75,7 +75,7 @@ _Found = dict[Figure, dict[tuple[str, ...], float]]
 
 
 class Figures:
-    """Keeps the last rows of each kind. It has one writer."""
+    """Stores the last rows of each kind. Only one thread may write."""
 
     def __init__(self) -> None:
         self._rows: dict[type, dict[tuple[str, ...], tuple[Any, float]]] = {kind: {} for kind in _KEYS}
@@ -84,9 +84,9 @@ class Figures:
         """Clusters that have had samples."""
 
     def take(self, row: object, at: float = 0.0) -> None:
-        """Keep a row that arrived `at`; the rows of a deleted node and resolved alerts go.
+        """Store a row that arrived `at`; remove the rows of a deleted node and resolved alerts.
 
-        This also drops silent rows, because the figures may never be scraped.
+        This also removes outdated rows, because the metrics may never be scraped.
         """
         if at - self._dropped_at >= SILENT.total_seconds():
             self.drop(at)
@@ -102,12 +102,12 @@ class Figures:
                     self._sampled.add(row.cluster)
 
     def drop(self, now: float) -> None:
-        """Forget nodes and alerts without recent rows: their partition may have moved to another worker."""
+        """Forget nodes and alerts without recent rows, because their partition may have moved to another worker."""
         self._dropped_at = now
         silent_at = now - SILENT.total_seconds()
         self._keep(EvictionSignal, lambda _, at: at >= silent_at)
         alive = {key[:2] for key in self._rows[EvictionSignal]}
-        for kind in (ImageGc, NumaSkew):  # they come when something changes, and without samples too
+        for kind in (ImageGc, NumaSkew):  # such rows come only at changes, and without samples too
             self._keep(kind, lambda key, at: key[0] not in self._sampled or key[:2] in alive or at >= silent_at)
         self._sampled &= {key[0] for rows in self._rows.values() for key in rows}
         repeated_at = now - 2 * REPEAT_EVERY.total_seconds()

@@ -1,4 +1,4 @@
-"""Folds records into findings, for `streams.kafka` and `streams.local` alike: the only place that calls a reducer."""
+"""Folds records into findings, for both `streams.kafka` and `streams.local`: no other module calls a reducer."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from streams.fold.reducer import REDUCER_FAILED, Concluded, Output, Reducer, ret
 
 EXPIRE_EVERY: Final = timedelta(minutes=1)
 MOST_FOLLOWING: Final = 8
-"""Longest chain of records of one log in which each follows from the one before."""
+"""Maximum length of a chain of records of one log in which each one is emitted by folding the one before."""
 _EPOCH: Final = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
 
 
@@ -36,7 +36,7 @@ class LogState(msgspec.Struct):
 
 
 class Rejected(NamedTuple):
-    """A record that a reducer could not make sense of, or failed on."""
+    """A record that makes no sense to a reducer, or on which a reducer failed."""
 
     reducer: str
     """Empty if no single reducer failed."""
@@ -74,8 +74,10 @@ class Fold:
         return concluded if impossible is None else [*concluded, Rejected("", impossible)]
 
     def _fold_or_forget(self, log: LogState, record: Record, *, keeps: bool) -> list[Output | Rejected]:
-        """Fold the record, and forget the log first if its node has been gone for FORGOTTEN_AFTER. A log that is new,
-        or new again, is registered with its cluster's log, which alone can later order it to be forgotten.
+        """Fold the record, and forget the log first if its node has been gone for FORGOTTEN_AFTER.
+
+        A log that is new, or new again, is registered with its cluster's log, because only that one can later order
+        it to be forgotten.
         """
         if not (record.node and self._forgets):
             return self._fold(log, record)
@@ -89,7 +91,7 @@ class Fold:
         is_new, existed = is_over or not log.states, log.exists
         concluded = self._forget(log, record, over_at) if is_over else []
         if isinstance(record, InventoryRecord) and not log.states:
-            return concluded  # nothing is known that could be gone
+            return concluded  # the log has no state to forget
         concluded += self._fold(log, record)
         is_new |= log.exists and not existed
         return [*concluded, *(_registration(record, log) if is_new and log.states else ())]
@@ -111,7 +113,7 @@ class Fold:
             log.exists = record.change != "DELETED"
         concluded: list[Output | Rejected] = []
         minute = (record.ts - _EPOCH) // EXPIRE_EVERY
-        # a runtime may deliver the cluster's records at any point of a node's log: they must not advance its minute
+        # a runtime may deliver the cluster's records anywhere in a node's log: they must not advance its minute
         is_of_cluster = isinstance(record, HeardRecord) or (isinstance(record, InventoryRecord) and not log.exists)
         new_minute = minute > log.minute and not (record.node and is_of_cluster)
         if new_minute:
@@ -142,7 +144,9 @@ class Fold:
 
 
 def _registration(record: Record, log: LogState) -> list[Output | Rejected]:
-    """Return the record that registers a node's log with its cluster's, at the minute that the node's has reached."""
+    """Return the record that registers a node's log with its cluster's, at the minute that the node's log has
+    reached.
+    """
     at = _EPOCH + EXPIRE_EVERY * log.minute
     uid = record.object.metadata.uid if isinstance(record, NodeRecord) else ""
     return [LogBeganRecord(ts=at, cluster=record.cluster, target=record.node, uid=uid)]

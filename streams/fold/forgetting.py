@@ -20,9 +20,10 @@ from ingest.resources.nodes import NODES
 from streams.fold.reducer import Output, Reducer
 
 FORGOTTEN_AFTER: Final = timedelta(hours=6)
-"""Event time since the last record about a node that does not exist. An API server keeps Events for an hour,
-OpenShift's for three, and a watcher that was away may list them that late. The state of their
-node must still be there, or they would be counted again.
+"""Event time since the last record about a node that does not exist.
+
+An API server keeps Events for an hour, OpenShift's for three, and a watcher that was down may list them that late.
+The state of their node must still be there, or they would be counted again.
 """
 
 
@@ -63,7 +64,7 @@ def step(
 
 
 def _unseen(uids: Mapping[str, str], listed: InventoryRecord) -> list[Output]:
-    """Return for each node that the list lacks the smallest part of the list that shows this to the node's log."""
+    """Return, for each node that the list lacks, the smallest part of the list that shows this to the node's log."""
     gone, keys = {*listed.gone(uids.values())}, sorted(listed.keys)
     found: list[Output] = []
     for node, uid in sorted(uids.items()):

@@ -43,9 +43,9 @@ _NAMES: Final = "/names"
 _STREAMED: Final = "streamed"
 """This key marks a cluster whose rows are never taken back: a stream of it was read, or MOST was exceeded."""
 MOST: Final = 1_000_000
-"""A cluster's facts and rows are remembered up to this number. Each takes some 100 bytes while a pass ends."""
+"""Maximum number of facts and rows of a cluster that are remembered. Each takes about 100 bytes while a pass ends."""
 _KEPT: Final = HIGH_RATE | {TABLES[DeadLetter]}
-"""Tables whose rows are never taken back: roll-ups have counted them, or they are about the input itself."""
+"""Tables whose rows are never withdrawn: roll-ups have counted them, or they are about the input itself."""
 _TAKEN_BACK: Final = {*TABLES.values()} - _KEPT
 _WITH_VERSION: Final = {table for row_type, table in TABLES.items() if has_version(row_type)}
 V = TypeVar("V")
@@ -200,7 +200,7 @@ class Passes:
                 yield from _entries(cluster, after)
 
     def end_pass(self) -> Ended:
-        """Take back the rows of earlier passes that this one supersedes. The caller has stored all of its rows."""
+        """Withdraw the rows of earlier passes that this one supersedes. The caller has stored all of its rows."""
         again: list[Row] = []
         entries = [entry for cluster in sorted(self._read) for entry in self._ended(cluster, again)]
         entries += [Entry(cluster, _KIND, _STREAMED, b"") for cluster in sorted(self._streamed)]

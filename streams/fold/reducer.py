@@ -103,13 +103,13 @@ def retried(name: str, act: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -
     """
     try:
         return act(*args, **kwargs)
-    except Exception as error:  # noqa: BLE001  # the second time tells
+    except Exception as error:  # noqa: BLE001  # the second attempt decides
         return retry(name, error, act, *args, **kwargs)
 
 
 def retry(name: str, error: Exception, act: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Call a pure function that has raised an error. Raises as `retried` does."""
-    if isinstance(error, BadRecord | MemoryError | OSError):  # errors of the machine are not a record's fault either
+    if isinstance(error, BadRecord | MemoryError | OSError):  # neither are the machine's errors
         raise error
     try:
         return act(*args, **kwargs)

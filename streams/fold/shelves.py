@@ -1,6 +1,7 @@
-"""A mapping of tens of thousands of entries that is replaced and never changed; a change copies one shelf. Pure.
+"""A mapping of tens of thousands of entries that is replaced and never changed.
 
-Copying all entries for each new one would take time that grows with the square of their number.
+It consists of shelves, so that a change copies only one of them. Pure. Copying all entries for each new one would
+take time that grows with the square of their number.
 """
 
 from collections.abc import Iterator
@@ -22,7 +23,10 @@ def on_shelf(shelves: Shelves[V], key: str) -> V | None:
 
 
 def put(shelves: Shelves[V], key: str, value: V, most: int = 0) -> Shelves[V]:
-    """Return the mapping with this value last. Beyond about `most` values the shelf's oldest goes (0: never)."""
+    """Return the mapping with this value as the newest.
+
+    Beyond about `most` values, the shelf's oldest is dropped (0: never).
+    """
     name = _shelf(key)
     shelf = shelves.get(name, {}).copy()
     shelf.pop(key, None)
@@ -53,5 +57,7 @@ def all_on(shelves: Shelves[V]) -> Iterator[tuple[str, V]]:
 
 @lru_cache(maxsize=256)
 def _shelf(key: str) -> str:
-    """Return the name of a key's shelf, cached because the reducers of a log look up the same pod in turn."""
+    """Return the name of a key's shelf. Cached, because the reducers of a log look up the same pod one after
+    another.
+    """
     return _NAMES[crc32(key.encode("utf-8", "replace")) % _SHELVES]

@@ -1,6 +1,6 @@
-"""Composes the parts of sentences that cards, alerts and lines of the story share, each once.
+"""Composes parts of sentences that cards, alerts and lines of the story share.
 
-Counts are of pods, kills or rows; `seconds` is the time from the first to the last, and is left out of a single one.
+Counts are of pods, kills or rows; `seconds` is the time from the first to the last, and is left out for a single one.
 Amounts are in the unit of their signal: bytes, inodes or processes.
 """
 

@@ -21,7 +21,7 @@ class Skip(NamedTuple):
     """Skip a message that was folded before."""
 
     folded: Folded
-    """The state afterwards, with only the bookkeeping advanced."""
+    """The state afterwards; only its bookkeeping has advanced."""
 
 
 class NotARecord(NamedTuple):
@@ -36,7 +36,9 @@ class Accepted(NamedTuple):
     folded: Folded
     record: AnyRecord
     emission: Emission | None
-    """The emission to remember if the state lacks it: the large `emitted` of a state is replaced once a batch."""
+    """The emission to remember if the state lacks it; the large `emitted` of a state is replaced only once for each
+    batch.
+    """
 
 
 Decision: TypeAlias = Skip | NotARecord | Accepted

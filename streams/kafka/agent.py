@@ -139,7 +139,9 @@ class FaustAgent:
         self._failed.set()
 
     async def _batch(self, waiting: "asyncio.Queue[FaustEvent]") -> list[FaustEvent]:
-        """Wait for an event, then take what arrives in time, up to BATCH_EVENTS; nothing if states are due first."""
+        """Wait for an event, then take events that arrive in time, up to BATCH_EVENTS; none if states are due
+        first.
+        """
         try:
             async with asyncio.timeout_at(self._due_at):
                 events = [await waiting.get()]
@@ -167,14 +169,14 @@ class FaustAgent:
                 await self._write()
 
     async def _fold(self, events: Sequence[FaustEvent]) -> bool:
-        """Fold events; return False if the partitions went to another worker meanwhile."""
+        """Fold events; return False if the partitions moved to another worker meanwhile."""
         messages = [message_of_event(event) for event in events]
         following = await self._following(messages)
         if not await self._folder.fold(messages, self._ownership()):
             log.warning("a batch outlasted the rebalance; the next owner of its partitions folds it again")
             return False
         for event in events:
-            event.value = event.message.value = event.message.headers = None  # it waits for its acknowledgement
+            event.value = event.message.value = event.message.headers = None  # it waits to be acknowledged
         self._unwritten += events
         if self._due_at is None:
             self._due_at = asyncio.get_running_loop().time() + self._state_seconds

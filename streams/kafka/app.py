@@ -34,17 +34,18 @@ from streams.kafka.worker import LogFolder
 SESSION_SECONDS: Final = 20.0
 """A worker that returns under its own name within this time gets its partitions back at once."""
 NODE_BATCH_SECONDS: Final = 1.0
-"""A second barely delays rows, because landing waits longer, and saves acknowledgements of Kafka."""
+"""One second hardly delays rows, because landing waits longer, and it saves acknowledgements."""
 CLUSTER_BATCH_SECONDS: Final = 0.5
 STATE_SECONDS: Final = 30.0
 NEVER_SECONDS: Final = 2.0**31 / 1000 - 1
-"""Longest time between polls: a worker without partitions, or whose Kafka accepts nothing, polls no messages.
-Heartbeats show that it lives.
+"""Longest time between polls.
+
+A worker without partitions, or whose Kafka accepts nothing, polls no messages; heartbeats show that it lives.
 """
 FILES_SECONDS: Final = 5.0
 """Interval between checks of the certificate and password files."""
 GRACE_SECONDS: Final = 20.0
-"""Time for the running batch at a stop; messages that are not acknowledged then are folded again."""
+"""Time for the running batch at a stop; unacknowledged messages are folded again."""
 OF_NODES: Final = "Each node's log: evictions and their trend, pressure, image GC, NUMA skew, stalls, ends of pods"
 OF_CLUSTERS: Final = "Each cluster's log: scheduling, NUMA over all nodes, late joiners, what exists"
 log = structlog.get_logger(__name__)
@@ -68,10 +69,10 @@ class Worker:
         state_seconds: float = STATE_SECONDS,
         flat: Collection[str] = (),
     ) -> None:
-        """`instance` names it among the group's workers, so that it takes up its partitions
-        at once after a restart; two that run have different ones. `unacknowledged` messages at most wait for Kafka.
-        Records at the positions `skipped` become dead letters. States are written, and what they cover is
-        acknowledged, `state_seconds` after they first changed. Rows of the tables `flat` are published flat too.
+        """`instance` is the worker's name in the group, under which it gets its partitions back at once after a
+        restart; running workers need different names. At most `unacknowledged` messages wait for Kafka. Records at
+        the positions `skipped` become dead letters. States are written, and their messages acknowledged,
+        `state_seconds` after the first change. Rows of the tables `flat` are also published flat.
         """
         self._client_options = client_options or {}
         self._app = _app(bootstrap_servers, group, instance, replication_factor, self._client_options)
@@ -118,7 +119,7 @@ class Worker:
                 with registered(self._figures(), self._why_not, self._refresh):
                     await self._run(stop)
             except TimeoutError as error:
-                what = f"take the last states within {GRACE_SECONDS:g} s" if stop.is_set() else "answer in time"
+                what = f"accept the last states within {GRACE_SECONDS:g} s" if stop.is_set() else "answer in time"
                 raise KafkaUnusable(f"Kafka did not {what}: unacknowledged messages are folded again") from error
             finally:
                 await self._stop()
@@ -149,7 +150,7 @@ class Worker:
     async def _run(self, stop: asyncio.Event) -> None:
         self._app.finalize()
         await self._app.start()
-        self._app.sensors.remove(self._app.monitor)  # it counts every message, and its counts are unused
+        self._app.sensors.remove(self._app.monitor)  # it counts every message, and nobody uses the counts
         await self._until(stop)
         await asyncio.wait_for(self._close(), GRACE_SECONDS)
 
@@ -230,7 +231,7 @@ class Worker:
     async def _unusable(self) -> None:
         """Raise FilesUnusable if a file stays unusable for longer than a replacement takes.
 
-        A consumer whose background tasks died of it while it took up partitions would wait forever.
+        If the consumer's background tasks failed because of it during a rebalance, the consumer would wait forever.
         """
         patient = True
         while True:
@@ -323,7 +324,7 @@ def _app(
         producer_compression_type="zstd",
         producer_max_request_size=MAX_MESSAGE_BYTES,
         topic_disable_leader=True,
-        topic_allow_declare=False,  # Faust would ask one broker, and end if it is away; `ensure_topics` makes them
+        topic_allow_declare=False,  # Faust would ask one broker, and end if it is down; `ensure_topics` makes them
         topic_replication_factor=replication_factor,
         table_standby_replicas=0,
         web_enabled=False,

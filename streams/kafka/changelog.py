@@ -40,11 +40,11 @@ class Epoch(NamedTuple):
 
     generation: int
     writer: int
-    """A random number, because a group that was deleted counts its generations from 1 again."""
+    """A random number, because generations of a deleted group start from 1 again."""
 
 
 BEFORE_EPOCHS: Final = Epoch(0, 0)
-"""Epoch of records from a version without epochs; their key is the log's."""
+"""Epoch of records from a version without epochs, whose key is the log's."""
 
 
 class RecordKey(NamedTuple):
@@ -87,7 +87,7 @@ RELIES_ON: Final = "relies-on"
 
 class _Progress(NamedTuple):
     generation: int
-    """Progress of an earlier one does not count: its writer was paused, and the states may be deleted."""
+    """Progress of an earlier generation does not count: its writer was paused, and its states may be deleted."""
     offset: int
 
 
@@ -148,7 +148,7 @@ class _Log:
             return False
         best = self.best()
         if best is not None and best[1].is_empty and best[1].far[:2] >= self.floor:
-            self.floor = None  # it is about to be forgotten
+            self.floor = None  # the log is about to be forgotten
             return False
         return best is None or best[1].far[:2] < self.floor
 
@@ -186,7 +186,7 @@ class _Basis:
         self._changed.add(log)
 
     def leave(self, log: _Log) -> None:
-        """Remove a log that another partition has."""
+        """Remove a log that now belongs to another partition."""
         self._sum -= _identity(log.basis)
         log.basis = log.floor = None
         self._changed.discard(log)
@@ -231,7 +231,7 @@ class Changelog:
             self._delete(epoch, log, piece)
         else:
             found = self._logs.setdefault(log, _Log(partition))
-            if found.partition != partition:  # a publisher chose it, against our rule
+            if found.partition != partition:  # a publisher chose this partition, against our rule
                 self._bases[found.partition].leave(found)
                 found.partition = partition
             self._bases[partition].change(found)
@@ -239,9 +239,9 @@ class Changelog:
                 found.pieces.setdefault(epoch, {})[piece] = value
                 return
             head, before = _Read(key, value), found.heads.get(epoch)
-            if before is None or head.far > before.far:  # what was written is read again after a rebalance
+            if before is None or head.far > before.far:  # records that were written are read again after a rebalance
                 found.heads[epoch] = head
-                if head.pieces or head.is_empty:  # any other takes its log further
+                if head.pieces or head.is_empty:  # any other head takes its log further
                     self._check(found)
 
     def get(self, log: bytes) -> Stored | None:
@@ -260,7 +260,7 @@ class Changelog:
         return best is not None and best[0] == epoch
 
     def empty(self, following: Mapping[int, int]) -> list[tuple[int, bytes]]:
-        """List logs without a state, whose messages are all before the offset that follows in their partition."""
+        """List logs without a state, all of whose messages are before the next offset of their partition."""
         return [
             (each.partition, log)
             for log, each in self._logs.items()
@@ -363,7 +363,7 @@ class Changelog:
         before = self._progress.get(partition, _NO_PROGRESS)
         if value is None:
             epochs.discard(epoch)
-            if epoch.generation == before.generation:  # of a deleted group: generations begin again
+            if epoch.generation == before.generation:  # of a deleted group: generations start from 1 again
                 self._progress[partition] = before._replace(generation=0)
             return
         epochs.add(epoch)

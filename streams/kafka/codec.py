@@ -11,11 +11,11 @@ from streams.fold.fold import LogState
 
 NOTHING_FOLDED: Final = -1
 PUBLISHERS: Final = 16
-"""Publishers that a log remembers; only running ones repeat messages."""
+"""Number of publishers that a log remembers; only running ones repeat messages."""
 
 
 RANGES: Final = 32
-"""Ranges of numbers that a log remembers of one publisher. A late or too large message leaves a gap."""
+"""Number of ranges of numbers that a log remembers of one publisher. A late or oversized message leaves a gap."""
 
 Ranges: TypeAlias = tuple[tuple[int, int], ...]
 """Numbers from the first to the last, both inclusive, in order."""
@@ -55,7 +55,7 @@ class Folded(NamedTuple):
     newest_ms: int | None = None
     """Kafka's time of the newest folded message; None in states of versions that did not store it."""
     sent: Mapping[str, Ranges] = {}
-    """Numbers that arrived from each of the last PUBLISHERS publishers. A broken publisher repeats some."""
+    """Numbers received from each of the last PUBLISHERS publishers. A broken publisher repeats some."""
 
     def placed(self, offset: int, timestamp_ms: int) -> tuple[int, int]:
         """Return a message's offset in this state, and the shift from there on, by its Kafka offset and time."""
@@ -114,7 +114,7 @@ class Head(msgspec.Struct, array_like=True):
 
     @property
     def far(self) -> tuple[int, int, int]:
-        """Return a key that orders heads of a log, the greater the later; a recreated topic shifts its offsets up."""
+        """Return a sort key: later heads of a log are greater. A recreated topic shifts its offsets up."""
         return self.shift, self.offset, self.number
 
     @property

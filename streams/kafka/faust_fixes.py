@@ -33,7 +33,9 @@ from streams.kafka.message import MessagesLost
 
 log = structlog.get_logger(__name__)
 JUDGE_SECONDS: Final = 15.0
-"""Time for Kafka to answer whether a partition still has the same log, while a worker ends because of another."""
+"""Time for Kafka to answer whether a partition still has the same log, while a worker stops because another log
+has.
+"""
 MORE_THAN_ANY: Final = 2**63 - 1
 """An offset after all others, because Faust commits only offsets after the last committed one."""
 
@@ -47,7 +49,7 @@ class WorkerCrashed(Exception):
 
 
 class App(faust.App):
-    """Faust's application, which makes no folders for stores in memory.
+    """Faust's application without folders, because its stores are in memory.
 
     https://github.com/faust-streaming/faust/blob/v0.15.3/faust/app/base.py
     """
@@ -216,7 +218,7 @@ class Consumer(driver.Consumer):
             for offset, timestamp_ms in (
                 before,
                 last,
-            ):  # the last may have come over the earlier connection and waited here
+            ):  # the last message may have come over the earlier connection and waited here
                 if not await transport.is_same(partition, offset, timestamp_ms):
                     await self._give_up(tp, min(offset, messages[0].offset), offset + 1)
                     raise MessagesLost(f"{tp.topic}:{tp.partition}@{offset} was replaced by another message")
@@ -227,7 +229,7 @@ class Consumer(driver.Consumer):
     async def _give_up(self, replaced: TP, first: int, end: int) -> None:
         """Drop the offsets of logs that are, or may be, replaced, because the next worker cannot compare them."""
         transport = cast("Transport", self.transport)
-        await self._commit_nothing(replaced)  # first: the worker can be killed while Kafka is asked about the others
+        await self._commit_nothing(replaced)  # first: the worker can be killed during the questions below
         await transport.report_other_log(TopicPartition(*replaced), first, end)
         for tp in [TP(*each) for each in self.assignment() if not self._is_changelog_tp(each)]:
             offset, timestamp_ms = self._received.get(tp, (-1, 0))
@@ -305,7 +307,7 @@ class Assignor(PartitionAssignor):
     ) -> MemberAssignmentMapping:
         tables = self._table_manager.data.values()
         changelogs = {changelog_of(table): table.partitions or 0 for table in tables}
-        known = cast("ClusterMetadata", _Metadata(cluster, changelogs))  # it is asked for nothing else
+        known = cast("ClusterMetadata", _Metadata(cluster, changelogs))  # Faust asks it for nothing else
         return super()._perform_assignment(known, member_metadata)
 
 

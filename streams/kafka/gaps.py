@@ -25,9 +25,9 @@ from streams.kafka.changelog import Changelog, LastMessage
 from streams.kafka.takeover import Gap, start
 
 SHOWN_SECONDS: Final = 600.0
-"""Time for which /readyz shows a gap as a reason."""
+"""Time for which /readyz reports a gap."""
 MOST_REPORTED: Final = 10_000
-"""Gaps that are remembered, the last found: a reader that stays behind retention always finds new ones."""
+"""Number of gaps that are remembered, the newest ones: a reader that stays behind retention always finds more."""
 log = structlog.get_logger(__name__)
 
 
@@ -64,7 +64,7 @@ class Gaps:
         """
         known = gap in self._reported
         self._reported.pop(gap, None)
-        self._reported[gap] = None  # behind those that were found longer ago
+        self._reported[gap] = None  # found again after earlier ones
         if known:
             return
         if len(self._reported) > MOST_REPORTED:
@@ -136,7 +136,7 @@ class Takeovers:
     ) -> Collection[TopicPartition]:
         """Return the partitions with a newer message where the states have their last one, and report them.
 
-        The topic was cut back or recreated while no worker ran, and has grown past that message.
+        The topic was truncated or recreated while no worker ran, and has grown past that message.
         """
         lasts = {
             tp: last
@@ -151,7 +151,7 @@ class Takeovers:
         return others
 
     async def report_other_log(self, partition: TopicPartition, first: int, end: int) -> None:
-        """Return when Kafka has the row about messages that were folded from a log which was replaced since."""
+        """Return when Kafka has the row about messages that were folded from a log that was replaced since."""
         self.gaps.add(Gap("replaced", *partition, first, end), self.clusters(partition))
         with suppress(TimeoutError):
             await asyncio.wait_for(self.gaps.published(), LOOK_SECONDS)
@@ -212,7 +212,7 @@ class HoleChecker:
     async def newer(self, lasts: Mapping[TopicPartition, LastMessage]) -> Collection[TopicPartition]:
         """Return the partitions whose message at that offset is newer than that time.
 
-        One without such a message is left out, and so are all that Kafka does not answer about in time.
+        Partitions without such a message are left out, and so are those for which Kafka does not answer in time.
         """
         found: list[TopicPartition] = []
         try:

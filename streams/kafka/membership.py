@@ -1,6 +1,6 @@
 """Tells whether this worker is certainly still a member of its group.
 
-A former member's messages would come after its successor's, and the last row or alert of a key counts. So a worker
+Messages of a former member would come after its successor's, and the last row or alert of a key counts. So a worker
 sends nothing once its session may be over, until the group has confirmed its membership. It ends if the group has
 expelled it.
 """
@@ -12,7 +12,9 @@ from common.clock import SYSTEM, Clock, Instant
 from common.errors import KafkaUnusable
 
 SURE: Final = 0.8
-"""Part of a session for which an answer is valid: a message sent at its end arrives before the session ends."""
+"""Part of a session for which a confirmation is valid: a message sent at its end still arrives before the session
+ends.
+"""
 POLL_SECONDS: Final = 0.05
 
 
@@ -58,6 +60,6 @@ class Membership:
         if not self._is_over:
             await self._over.wait()
         raise MembershipLost(
-            "the group has expelled this worker, which was paused or did not reach Kafka for the time of a session: "
-            "another has its partitions, and folds again what it has not acknowledged. Start it again"
+            "the group has expelled this worker, because it was paused or could not reach Kafka for a whole session: "
+            "another worker has its partitions, and folds unacknowledged messages again. Restart this worker"
         )

@@ -13,7 +13,7 @@ LANDED_AT: Final = Figure(
     "landed_timestamp_seconds", "gauge", "Kafka's time of the newest message that was stored", ("topic",)
 )
 LAG: Final = Figure(
-    "lag_messages", "gauge", "Messages that a part has still to do, in its own partitions", ("topic",)
+    "lag_messages", "gauge", "Messages that a part has not processed yet, in its own partitions", ("topic",)
 )
 GAPS: Final = Figure(
     "gap_messages",
@@ -32,7 +32,7 @@ SOURCE_ERRORS: Final = Figure(
     "source_errors", "counter", "Rows of source_errors that were concluded", ("kind", "resource")
 )
 FLOODED: Final = Figure(
-    "flood_messages", "counter", "Messages that are neither records nor, being too many, dead letters", ("topic",)
+    "flood_messages", "counter", "Messages that are not records, beyond the limit of dead letters", ("topic",)
 )
 BUFFERED: Final = Figure("land_buffered_bytes", "gauge", "Received and not stored yet")
-NOT_STORED: Final = Figure("land_refusals", "counter", "Attempts to use the database that failed and are repeated")
+NOT_STORED: Final = Figure("land_refusals", "counter", "Failed attempts to use the database, which are retried")

@@ -1,8 +1,6 @@
-"""A log's state as records: a head, and beside it the parts of its large mappings, of which only those that changed
-are encoded and written again. Pure.
-
-Each bucket of a large mapping, by a hash of the keys, is a part. Mappings of a state are its fields of
-`dict[str, ...]`, also in structs within it. Everything else of a log is one body, in the head while it is small.
+"""Splits a log's state into records, so that only changed parts are encoded and written again: a head, and the parts
+of large mappings. Pure. Each bucket of a large mapping, by a hash of the keys, is a part. Mappings of a state are its
+fields of `dict[str, ...]`, also in nested structs. The rest of a log is one body, inside the head while it is small.
 """
 
 import zlib
@@ -19,11 +17,11 @@ from streams.fold.reducer import AnyReducer
 from streams.kafka.codec import NOTHING_FOLDED, Folded, Head
 
 SPLIT_FROM: Final = 1024
-"""A mapping with more entries is split into buckets; below half of this it is joined again."""
+"""Number of entries above which a mapping is split into buckets; below half of it, they are merged again."""
 BUCKET_ENTRIES: Final = 64
 MAX_BUCKETS: Final = 1024
 UNEVEN: Final = 4
-"""A mapping's number of buckets changes if they hold more or fewer than BUCKET_ENTRIES by this factor."""
+"""The number of buckets changes if they have more or fewer entries than BUCKET_ENTRIES by this factor."""
 
 Entries: TypeAlias = list[tuple[int, str, object]]
 """Entries of a bucket: number in the order of the mapping, key and value."""
@@ -109,11 +107,11 @@ LARGE_BYTES: Final = 64 * 1024
 """Size above which an entry counts as that of an abnormally large object."""
 _BODY: Final = ""
 _ZSTD: Final = b"\x28\xb5\x2f\xfd"
-"""Start of compressed data; a log in msgpack starts with other bytes."""
+"""Start of compressed data; msgpack of a log starts with other bytes."""
 
 
 class Stored(NamedTuple):
-    """A log as it was read: its head, and the pieces to which the head refers."""
+    """A log as it was read: its head, and the pieces that the head names."""
 
     head: bytes
     pieces: Mapping[int, bytes] = {}
@@ -217,10 +215,9 @@ class PartsCodec:
         return Folded(head.offset, log, emitted, head.shift, newest_ms, head.sent)
 
     def cut(self, folded: Folded, size: int, most: int) -> tuple[Folded, str, int]:
-        """Return the state without entries of its largest mapping; which mapping that is, and how many entries.
-
-        The state has `size` stored bytes, and then about `most`. The first to go are entries of over
-        LARGE_BYTES, then those that are the longest in it. None are left out where there is no entry.
+        """Return the state without entries of its largest mapping, the name of that mapping, and how many entries
+        were removed. The state has `size` stored bytes, and then about `most`. First entries of over LARGE_BYTES are
+        removed, then the oldest. If no mapping has entries, none are removed.
         """
         states = folded.log.states
         found = [
@@ -234,7 +231,9 @@ class PartsCodec:
         _, name, mapping = max(found, key=itemgetter(0))
         entries = mapping.of(states[name])
         bytes_of = {key: len(encoded(value)) for key, value in entries.items()}
-        surplus = (size - most) / size * sum(len(encoded(each)) for each in states.values())  # as if all packed alike
+        surplus = (
+            (size - most) / size * sum(len(encoded(each)) for each in states.values())
+        )  # as if all compressed alike
         left_out = set[str]()
         for key in sorted(entries, key=lambda each: bytes_of[each] <= LARGE_BYTES):
             if surplus <= 0:

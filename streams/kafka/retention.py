@@ -21,11 +21,11 @@ from ingest.model.records import Problem
 from streams.kafka.gaps import Gaps
 
 NEAR: Final = 0.75
-"""Share of the retention above which unread messages are reported."""
+"""Share of the retention from which unread messages are reported."""
 PACE_SECONDS: Final = 600.0
-"""Period over which the pace is measured: how fast deletion approaches the unread messages."""
+"""Period over which the pace is measured, at which deletion approaches the unread messages."""
 AHEAD_SECONDS: Final = 86_400.0
-"""A deletion sooner than this at the current pace is reported, even for young messages."""
+"""Deletion within this time at the current pace is reported, even for young messages."""
 CHECK_SECONDS: Final = 60.0
 REPORT_SECONDS: Final = 600.0
 """Interval between two reports of one partition."""
@@ -57,7 +57,9 @@ class Unread(NamedTuple):
     """The first offset that is younger than PACE_SECONDS; `end` if none is."""
     limits: Limits
     lost_in_seconds: float | None = None
-    """When the first message will be deleted, at the recent pace; None if read before, or without a pace."""
+    """When the first message will be deleted at the recent pace; None if it will be read before, or without a
+    pace.
+    """
     kind: str = "behind"
     problem: Problem = "behind"
 
@@ -90,8 +92,8 @@ class Unread(NamedTuple):
             hours = self.lost_in_seconds / 3600
             when = f"at the pace of the last {PACE_SECONDS / 60:g} minutes Kafka deletes the oldest in {hours:.1f} h"
         return (
-            f"behind: {counted(self.messages, 'unread message')} from offset {self.first} on, and {when}: see "
-            "why too little is read, or keep messages longer"
+            f"behind: {counted(self.messages, 'unread message')} from offset {self.first} on, and {when}: find "
+            "out why reading is slow, or keep messages longer"
         )
 
 
@@ -116,7 +118,7 @@ class Pace:
         nearer = []
         if unread.limits.ms >= 0:
             nearer.append((unread.first - unread.kept, unread.kept - before.kept - read))
-        if unread.limits.bytes >= 0 and unread.earliest > 0:  # deleted by whole segments, but as fast as it comes in
+        if unread.limits.bytes >= 0 and unread.earliest > 0:  # segments are deleted as fast as they fill
             nearer.append((unread.first - unread.earliest, unread.end - before.end - read))
         left = [max(room, 0) / offsets * passed for room, offsets in nearer if offsets > 0]
         return unread._replace(lost_in_seconds=min(left, default=None))

@@ -33,10 +33,13 @@ from streams.kafka.parts import Layout, PartsCodec, Written
 
 MAX_CACHED_LOGS: Final = 10_000
 IDLE_SECONDS: Final = 900.0
-"""A log unchanged for this long is kept encoded, in a tenth of the memory; a live node's changes in 5 minutes."""
+"""A log without changes for this long is kept encoded, in a tenth of the memory; a live node's log changes within 5
+minutes.
+"""
 MAX_LOG_BYTES: Final = 64 * 1024 * 1024
-"""Compressed bytes of a log's stored state. Beyond them the oldest entries of mappings in buckets are left out; a
-state without such a mapping is written whole.
+"""Maximum compressed size of a log's stored state in bytes.
+
+Above it, the oldest entries of mappings in buckets are left out; a state without such a mapping is written whole.
 """
 log = structlog.get_logger(__name__)
 
@@ -219,12 +222,12 @@ class LogStates:
         ]
         if earlier:
             await self._send_all(progress())
-        await self._send_all(chain(records, earlier, progress()))  # it relies on what is left then
+        await self._send_all(chain(records, earlier, progress()))  # progress relies on the records that remain
 
     async def _repeat_for_new_leaders(self, partitions: Iterable[int]) -> bool:
-        """Write all states again of partitions whose leader is reached by another connection than before.
+        """Write all states of partitions again whose leader is reached over another connection than before.
 
-        True if there were any: progress from before that does not count.
+        Return True if there were any: progress from before that does not count.
         """
         is_repeated = False
         for partition in partitions:

@@ -1,6 +1,6 @@
 """Decides from which offset a partition is read after a takeover. Pure.
 
-1. If the topic ends before the commit, it was cut back or recreated: read the whole topic, because these are other
+1. If the topic ends before the commit, it was truncated or recreated: read the whole topic, because these are other
 messages.
 
 2. Otherwise read from the commit or, if that is earlier, from the end of what the states cover: the commit may be
@@ -23,7 +23,7 @@ _WHAT: Final[Mapping[GapKind, str]] = {
     "unfolded": "was committed, but no state contains it; it is folded again if the topic still has it",
     "compacted": "was compacted away before it was read; a topic of records must not be compacted",
     "unstored": "was committed, but the database lacks it or may have lost it; it is stored again if still there",
-    "replaced": "was received, but the topic was cut back or recreated since; the whole topic is read again",
+    "replaced": "was received, but the topic was truncated or recreated since; the whole topic is read again",
 }
 
 

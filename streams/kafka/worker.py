@@ -36,7 +36,7 @@ from streams.kafka.messages.flat import flat_headers, flat_rows, flat_samples
 from streams.kafka.states import LeftOut, LogStates, Ownership, StateKey
 
 MAX_ROWS: Final = 500
-"""Most rows of one part of findings; a merged message has fewer than twice as many."""
+"""Maximum number of rows of one part of findings; a merged message has fewer than twice as many."""
 
 
 class MessageRows(NamedTuple):
@@ -56,8 +56,7 @@ class Outbox:
         self._handed_over: list[asyncio.Future[None]] = []
 
     async def acknowledged(self) -> None:
-        """Return when Kafka has everything that was handed over."""
-        for each in self._handed_over:  # most are done when the first is: gathering would wake up for each
+        for each in self._handed_over:  # most are done when the first one is, and gathering would wake up for each
             await each
 
     async def findings(self, key: bytes, concluded: Iterable[MessageRows]) -> None:
@@ -128,12 +127,14 @@ def _parts(each: MessageRows) -> Iterator[MessageRows]:
 
 
 MAX_DEAD_LETTERS_IN_A_ROW: Final = 1000
-"""Dead letters in a row of one log. After these, one in SAMPLED is dead-lettered until a record comes."""
+"""Number of consecutive dead letters of one log, after which only one in SAMPLED is dead-lettered, until a record
+comes.
+"""
 SAMPLED: Final = 1000
 MAX_ORIGINS: Final = 20_000
-"""Logs whose last emission a log remembers. A worker that died repeats the emissions of its last batch, no older."""
+"""Number of logs whose last emission a log remembers. A worker that died repeats emissions of its last batch only."""
 MAX_FLOODS: Final = 10_000
-"""Logs whose floods of bad messages are counted at once."""
+"""Number of logs whose floods of bad messages are counted at the same time."""
 log = structlog.get_logger(__name__)
 
 
@@ -200,7 +201,7 @@ class LogFolder:
         return True
 
     def abandon(self) -> None:
-        """Drop the states that are not written; the next owner of the partition folds their messages again."""
+        """Drop states that are not written; the next owner of the partition folds their messages again."""
         self._states.abandon()
 
     async def _report(self, left_out: LeftOut) -> None:
@@ -228,7 +229,7 @@ class LogFolder:
     async def _fold_log(self, key: bytes, before: Folded, messages: Iterable[Message], outbox: Outbox) -> Folded:
         state, emitted = LogState(before.log.minute, dict(before.log.states), before.log.exists), dict(before.emitted)
         folded = before._replace(log=state, emitted=emitted)
-        origin = key.decode(errors="backslashreplace")  # the sender chose it: hostile input
+        origin = key.decode(errors="backslashreplace")  # the sender chose it, so it is hostile input
         concluded: list[MessageRows] = []
         for message in messages:
             decision = accept(folded, message)

@@ -1,1 +1,1 @@
-"""The runtime without a broker."""
+"""The runtime without a broker, in one process."""

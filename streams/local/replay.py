@@ -1,4 +1,4 @@
-"""The runtime without Kafka: observations in, batches out, in one process, with a log for each node."""
+"""The runtime without Kafka: turns observations into batches in one process, with a log for each node."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -54,7 +54,7 @@ class Logs:
                 self._logs[LogKey(cluster, node)] = self._codec.decode(unpacked(value))
 
     def changed(self, separate: Collection[str]) -> Iterator[Entry]:
-        """Yield the logs changed since the last call, empty for forgotten ones; none of separate clusters."""
+        """Yield the logs changed since the last call, empty for forgotten ones; none for separate clusters."""
         for key in sorted(self._changed):
             if key.cluster not in separate:
                 log = self._logs.get(key)
@@ -72,7 +72,7 @@ SEAM: Final = timedelta(seconds=10)
 
 @dataclass(slots=True)
 class ReplayReport:
-    """Holds the result of a replay. `separate` lists clusters of which the database had later observations."""
+    """The result of a replay. `separate` lists clusters of which the database had later observations."""
 
     read: int = 0
     known: int = 0
@@ -101,11 +101,10 @@ class Replay:
         *,
         resumes: bool = False,
     ) -> None:
-        """Without checkpoints no other replay goes on after this one, and the states of logs are not saved.
+        """Without checkpoints, no other replay can continue this one, and the states of logs are not saved.
 
-        `passes` take back what earlier passes over a dump concluded, where this one knows more.
-        With `resumes`, everything follows the database's content, independent of its time: clocks may be set
-        back.
+        `passes` withdraw conclusions of earlier passes over a dump that this one replaces. With `resumes`, everything
+        follows the database's content, independent of its time, because clocks may be set back.
         """
         self.report = ReplayReport()
         self._resumes = resumes
@@ -168,7 +167,7 @@ class Replay:
             self._fold(item)
 
     def _is_new(self, item: Decoded) -> bool:
-        """Count an item, and tell whether it must be folded. If so, its cluster's time advances to it."""
+        """Count an item, and tell whether it must be folded. If so, its cluster's time advances to the item's."""
         counts = not item.is_implied
         self.report.read += counts
         if item.outside:
@@ -260,7 +259,10 @@ class Replay:
     def _dead_letter(
         self, cluster: str, ts: datetime | None, item: Decoded, error: BadRecord, raw: bytes, *, counted: bool = True
     ) -> None:
-        """Add a dead letter. One from another's record is not counted again: failures on it would repeat forever."""
+        """Add a dead letter.
+
+        One caused by another dead letter's record is not counted again, because that could repeat forever.
+        """
         letter = Letter.of(cluster, ts, item.position, error, kept(raw))
         self.report.dead_letters[letter.error_type] += 1
         self.report.first_dead_letter = self.report.first_dead_letter or letter

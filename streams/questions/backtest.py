@@ -45,7 +45,7 @@ class Incident(NamedTuple):
     pods: int
 
 
-class Announced(NamedTuple):
+class AnnouncingAlert(NamedTuple):
     """An alert that was firing when an incident began."""
 
     alertname: str
@@ -91,10 +91,10 @@ def incidents(evictions: Iterable[Eviction]) -> list[Incident]:
     ]
 
 
-def announced(incident: Incident, fired: Sequence[Episode]) -> list[Announced]:
+def announced(incident: Incident, fired: Sequence[Episode]) -> list[AnnouncingAlert]:
     """Return the alerts that announced an incident, the longest lead first."""
     found = [
-        Announced(each.alertname, (incident.began - each.starts_at).total_seconds())
+        AnnouncingAlert(each.alertname, (incident.began - each.starts_at).total_seconds())
         for each in fired
         if _is_about(each, incident)
         and each.starts_at <= incident.began

@@ -63,15 +63,15 @@ class Fate(NamedTuple):
     to: str
     """A node that takes it, in one of the possible placements; empty if none does or that is not known."""
     controller: str
-    """Kind and name; empty if it has none."""
+    """Kind and name of its owner; empty if it has none."""
     why: str
 
 
 class Cluster(NamedTuple):
     others: Sequence[NodeState]
-    """The nodes that are not drained, with their pods."""
+    """Nodes that are not drained, with their pods."""
     drained: Sequence[NodeState]
-    """The drained nodes, with the pods that stay."""
+    """Drained nodes, with the pods that stay."""
     scheduler_minor: int
     storage: Storage = NO_EVIDENCE
     namespaces: Mapping[str, Mapping[str, str]] = {}
@@ -169,7 +169,7 @@ class _Drain:
         yield from self._cluster.drained
 
     def _ordered_nodes(self, pod: PodRequest) -> Iterator[tuple[NodeState, Sequence[str], Sequence[str]]]:
-        """Order the other nodes, and give each with the reasons and unknowns of rules between pods."""
+        """Order the other nodes, and attach to each the reasons and unknowns of rules between pods."""
         nodes = sorted(self._nodes.values(), key=_fullness)
         wants = pod.itself.constraints
         if not (self._has_anti_affinity or wants.affinity or wants.anti_affinity or wants.spread):

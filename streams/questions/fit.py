@@ -83,7 +83,7 @@ class Candidate(NamedTuple):
 
     @property
     def topology_manager_policy(self) -> str:
-        """Empty if no source reports it."""
+        """Return the policy; empty if no source reports it."""
         policies = {each.topology_policy for each in self.state.settings}
         return policies.pop() if len(policies) == 1 else ""
 
@@ -98,7 +98,7 @@ class NumaAnswer(msgspec.Struct, frozen=True):
 
 class HintAnswer(msgspec.Struct, frozen=True):
     numa_nodes: list[int] | None
-    """None if any NUMA node will do."""
+    """NUMA nodes; None if any NUMA node will do."""
     preferred: bool
 
 
@@ -124,13 +124,13 @@ class NodeAnswer(msgspec.Struct, frozen=True):
     """The Topology Manager's hint for the first pod."""
     numa: list[NumaAnswer]
     topology_manager_policy: str
-    """Empty if no source reports it."""
+    """The Topology Manager's policy; empty if no source reports it."""
     topology_manager_scope: str
     source: str
     fidelity: str
     notes: list[str]
     strategies: list[str]
-    """Strategies with which the node, its pods placed again, would have a NUMA node for it."""
+    """Strategies that would leave room for it on one NUMA node, if they had placed the node's pods."""
     insufficient: dict[str, ShortageAnswer]
     """The amounts behind the scheduler's reasons, by resource."""
     score: int | None = None
@@ -154,7 +154,7 @@ class Answer(msgspec.Struct, frozen=True):
     fits: bool
     """True if the cluster takes all of them."""
     nodes: list[NodeAnswer]
-    """Nodes that take most first, unless one pod is scored. Then unknown ones, then by score and name."""
+    """Nodes that take most come first, unless a single pod is scored. Then unknown nodes, then by score and name."""
     strategies: list[StrategyAnswer]
     free_exclusive_cpus: int
     """Free CPUs of the nodes whose NUMA nodes are known and whose CPU Manager pins."""
@@ -171,7 +171,7 @@ class Answer(msgspec.Struct, frozen=True):
     lead: int | None = None
     """Points between the node with the highest score and the next one; null if no other is scored."""
     compares_all: bool = True
-    """False if so many nodes pass the filters that the scheduler can choose one before it has looked at all."""
+    """False if so many nodes pass the filters that the scheduler may choose one before it has checked all."""
     preemption: PreemptionAnswer | None = None
     """Null if the scheduler tries none: a node passes its filters, or it does not place the pod."""
 
@@ -253,7 +253,7 @@ def prepared(
     namespaces: Namespaces,
     devices: Devices,
 ) -> tuple[PodRequest, list[Place]]:
-    """Return the pod completed from the facts, and the nodes with their pods. `resources` are those of any node."""
+    """Return the pod completed from the facts, and the nodes with their pods. `resources` are known of some node."""
     constraints, namespace = pod.itself.constraints, pod.itself.namespace
     if pod.needs is None:
         pods = [(each.namespace, each.constraints) for node in nodes for each in node.neighbours]
@@ -269,7 +269,7 @@ def prepared(
 def _side_by_side(
     pod: Neighbour, nodes: Sequence[NodeAnswer], places: Sequence[Place], around: Neighbourhood, count: int
 ) -> list[NodeAnswer]:
-    """Reduce the answers by the rules of pods that exist or are placed now."""
+    """Restrict the answers by rules between pods that exist or are placed now."""
     where = {each.node: each for each in places}
     judged = [_among(around, where[each.node], each) for each in nodes]
     placed = at_once(pod, places, {each.node: each.pods for each in judged}, count)

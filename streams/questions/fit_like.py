@@ -1,4 +1,6 @@
-"""Models a new node like an existing one, for `leadsman fit --like` (rules: scheduler-fit, exclusive-cpus)."""
+"""Models a new node that resembles an existing one, for `leadsman fit --like` (rules: scheduler-fit,
+exclusive-cpus).
+"""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -22,7 +24,7 @@ _STATE: Final = "node.kubernetes.io/"
 
 
 class PerNodePod(NamedTuple):
-    """A pod that each new node also gets: of a DaemonSet, or static."""
+    """A pod that each new node also gets: from a DaemonSet, or static."""
 
     requests: Mapping[str, int]
     """Effective requests in base units, cpu in millicores."""
@@ -30,9 +32,9 @@ class PerNodePod(NamedTuple):
 
 
 def adds_up(pod: PodRequest | None) -> bool:
-    """Tell whether a second new node takes as many such pods as the first: all share what a zone or a claim allows.
+    """Tell whether a second new node takes as many such pods as the first.
 
-    `pod` is that of a manifest, if there is one.
+    It may not, if they share what a zone or a claim allows. `pod` is from a manifest, if there is one.
     """
     if pod is None:
         return True
@@ -83,7 +85,7 @@ def _unclaimed(devices: ClaimedDevices, node: str, labels: Mapping[str, str]) ->
 
 
 def _empty(machine: Machine | None) -> Machine | None:
-    """Return the node without holders; None if the kubelet's reserved CPUs are unknown."""
+    """Return the node without pods that hold CPUs; None if the kubelet's reserved CPUs are unknown."""
     if machine is None or not machine.reserved:
         return None
     return machine._replace(

@@ -1,4 +1,4 @@
-"""Names the pods that the scheduler would end for one that no node takes (rules: scheduler-preemption)."""
+"""Names the pods that the scheduler would end for a pod that no node takes (rules: scheduler-preemption)."""
 
 from collections.abc import Mapping, Sequence
 
@@ -21,11 +21,11 @@ class VictimAnswer(msgspec.Struct, frozen=True):
 
 class PreemptionAnswer(msgspec.Struct, frozen=True):
     nodes: list[str]
-    """Equally good nodes; empty if it would end no pod, or that is unknown."""
+    """Equally good nodes; empty if no pod would be ended, or if that is unknown."""
     victims: list[VictimAnswer]
-    """Pods that it would end on the first of them, the most important first."""
+    """Pods that would be ended on the first of these nodes, most important first."""
     reason: str
-    """Reason why it would end no pod; empty if it would, or that is unknown."""
+    """Reason why no pod would be ended; empty if one would be, or if that is unknown."""
     unknown: list[str]
     """Missing facts that may change the answer."""
 

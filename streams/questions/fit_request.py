@@ -50,17 +50,17 @@ class RequestLine(msgspec.Struct, forbid_unknown_fields=True):
 
     cpu: str | int | float
     id: Any = None
-    """Any value that identifies the question in the answer."""
+    """Any value that identifies the question in its answer."""
     memory: str | int | float = "0"
     containers: Annotated[int, msgspec.Meta(ge=1, le=MOST_CONTAINERS)] = 1
     exclusive: bool = False
     count: Annotated[int, msgspec.Meta(ge=1)] = 1
     devices: dict[str, str | int] = {}
     node: str = ""
-    """Empty for all nodes."""
+    """The node to ask about; empty for all nodes."""
 
     def fit_request(self) -> FitRequest:
-        """Raises BadFitRequest."""
+        """Build the request. Raises BadFitRequest."""
         devices = [f"{name}={amount}" for name, amount in self.devices.items()]
         return fit_request(
             str(self.cpu),
@@ -110,7 +110,10 @@ def fit_request(
 
 
 def pod_of(request: FitRequest) -> PodRequest:
-    """Return its pod. An exclusive one is Guaranteed, so its memory is pinned, too (rules: exclusive-cpus)."""
+    """Return the pod of the request.
+
+    An exclusive one is Guaranteed, so its memory is pinned, too (rules: exclusive-cpus).
+    """
     amounts = {"cpu": request.cpu_millicores, "memory": request.memory_bytes, **request.devices}
     pinned = {name: size for name, size in amounts.items() if name.startswith(MEMORY_TYPES)}
     container = Request(
@@ -165,7 +168,7 @@ def request_of_manifest(manifest: Any, count: int | None, *, insists: bool = Fal
         raise BadFitRequest(f"not the manifest of a pod: {error}") from None
     count = given.count if count is None else count
     if not isinstance(count, int) or count < 1:
-        raise BadFitRequest("the manifest wants no pods: ask with --count")
+        raise BadFitRequest("the manifest has no replicas: give --count")
     fit = fit_request_of(requests, request, count)
     if insists and not fit.exclusive:
         raise BadFitRequest("this pod gets no exclusive CPUs anywhere: it is not Guaranteed with whole CPUs")
@@ -179,9 +182,8 @@ def fit_request_of(requests: Mapping[str, int], pod: PodRequest, count: int = 1)
 
 
 def _check_amounts(pod: Pod) -> None:
-    """Refuse amounts that the API server refuses: below 0, which would reduce a sum, or that no kubelet gives.
-
-    A LimitRange can add a missing limit, except of a resource that cannot be overcommitted.
+    """Refuse amounts that the API server refuses: negative ones, which would reduce a sum, and amounts that no
+    kubelet has. A LimitRange can add a missing limit, except for a resource that cannot be overcommitted.
     """
     _check_resources(pod.spec.resources or Resources())
     _refuse_below_0(nanos(pod.spec.overhead))
@@ -212,7 +214,7 @@ def _refuse_below_0(amounts: Mapping[str, int]) -> None:
 
 
 def _check_whole(name: str, request: int | None, limit: int | None) -> None:
-    """Check a resource that is whole and cannot be overcommitted: a device, or huge pages."""
+    """Check a resource that must be whole and cannot be overcommitted: a device, or huge pages."""
     if limit is None:
         raise BadFitRequest(f"{name[:80]}: limit must be set for non overcommit resources")
     if request is not None and request != limit:
@@ -233,7 +235,7 @@ class _Given(NamedTuple):
     made: dict[str, Claim]
     """Claims that are created with each pod, by volume."""
     of_a_set: list[str]
-    """Volumes of a StatefulSet, whose claims may exist already."""
+    """Volumes of a StatefulSet, whose claims may already exist."""
 
 
 def _pod_in(manifest: Any) -> tuple[Pod, _Given]:
@@ -266,7 +268,7 @@ def _at_once(spec: dict[str, Any], count: Any) -> Any:
 
 
 def _of_daemon_set(pod: Pod) -> Pod:
-    """Return the pod as the controller of DaemonSets makes it: with tolerations."""
+    """Return the pod with the tolerations that the DaemonSet controller adds."""
     taints = (*_OF_DAEMONS, _OF_NETWORK) if pod.spec.host_network else _OF_DAEMONS
     added = [Toleration(f"node.kubernetes.io/{name}", "Exists", "", effect) for name, effect in taints]
     return replace(pod, spec=replace(pod.spec, tolerations=[*(pod.spec.tolerations or ()), *added]))

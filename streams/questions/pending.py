@@ -39,7 +39,10 @@ from streams.rules.scheduling.storage import ZONES
 from streams.rules.scheduling.volume_needs import NO_EVIDENCE, Need, Storage, needs_of
 
 MOST_PAIRS: Final = 1_500_000
-"""Most kinds of pods times nodes that are judged, in about two seconds. Further kinds are not known to fit."""
+"""Maximum number of judged pairs of a kind of pods and a node, which take about two seconds.
+
+Further kinds are unknown.
+"""
 TOO_MANY: Final = "the result for this pod: too many kinds of pods wait, and it was not judged"
 _Words: TypeAlias = tuple[str, ...]
 _NOTHING: Final[tuple[_Words, _Words]] = ((), ())
@@ -95,7 +98,7 @@ def request_of(
     storage: Storage,
     devices: Devices,
 ) -> PodRequest:
-    """Return a pod's request from its row, for the `known` resources and the `pods` on nodes, with namespaces."""
+    """Return a pod's request from its row, with the `known` resources, the `pods` on nodes and the namespaces."""
     return PodRequest(
         (Request(pod.exclusive_cpus),),
         pod.requests,
@@ -151,7 +154,7 @@ class _Judge:
         self._restored: dict[str, Constraints] = {}
 
     def kind(self, pod: Waiting) -> Hashable:
-        """Return a key that pods share which every rule treats alike."""
+        """Return a key that is equal for pods that every rule treats alike."""
         constraints = self._constraints(pod)
         itself = Neighbour(pod.namespace, pod.labels, constraints)
         owns = bool(constraints.claimed or constraints.devices)
@@ -205,7 +208,9 @@ class _Judge:
         return request_of(pod, constraints, self._resources, self._minor, pods, self._storage, self._devices)
 
     def _looks(self, pod: PodRequest) -> Sequence[int]:
-        """Return the class of each node, by all that the scheduler reads of it except resources and other pods."""
+        """Return the class of each node, by everything that the scheduler reads of it except resources and other
+        pods.
+        """
         constraints, needs = pod.itself.constraints, pod.known_needs
         of_devices = _keys(*(each.nodes for each in pod.device_needs or ()))
         keys = tuple(sorted({*_keys(constraints.nodes), *_keys_of_needs(needs), *of_devices}))
@@ -327,7 +332,7 @@ class PodsThere:
         return found
 
     def kind(self, pod: Neighbour) -> Hashable:
-        """Return a key that pods share which other pods affect in the same way."""
+        """Return a key that is equal for pods that other pods affect in the same way."""
         labels = pod.namespace, frozenset(pod.labels.items())
         if is_choosy(pod.constraints):
             return labels
@@ -355,7 +360,7 @@ class PodsThere:
         return itself, Neighbourhood(itself, places), places
 
     def _places(self, *, known: bool, every: bool) -> list[Place]:
-        """Return places with all pods, or only with pods that have rules about their neighbours."""
+        """Return places with all pods, or only with pods that have rules about other pods."""
         asks = known, every
         if asks not in self._named:
             places = [
@@ -381,5 +386,5 @@ class PodsThere:
 
 
 def is_choosy(constraints: Constraints) -> bool:
-    """Tell whether a pod has rules about its neighbours, which can affect pods without constraints."""
+    """Tell whether a pod has rules about other pods, which can affect pods without constraints."""
     return bool(constraints.affinity or constraints.anti_affinity or constraints.spread)

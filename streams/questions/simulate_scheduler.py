@@ -19,11 +19,11 @@ from streams.rules.values.version import minor_version
 TOGETHER: Final = timedelta(seconds=1)
 """Changes within this time reach the scheduler before it takes its next snapshot."""
 OLDEST_MINOR: Final = 17
-"""Before 1.17 there was no list to lose a node from."""
+"""Before 1.17 there was no list from which a node could be lost."""
 
 
 class BadOperations(WrongUsage):
-    """Operations that cannot be replayed. The message names the first one by its index, and what is allowed."""
+    """Operations that cannot be replayed. The message names the first one by its index, and lists what is allowed."""
 
 
 class Arrival(NamedTuple):
@@ -129,7 +129,7 @@ def operations_of(records: Iterable[NodeRecord]) -> dict[str, list[Operation]]:
 
 
 def _change(record: NodeRecord, zones: dict[tuple[str, str], str]) -> Arrival | Removal | None:
-    """Return the change of a record in the tree, if any; `zones` is kept up to date."""
+    """Return the change of the tree that a record causes, if any; `zones` is updated."""
     name = record.object.metadata.name
     key = (record.cluster, name)
     if record.change == "DELETED":
@@ -167,7 +167,7 @@ def _apply(tree: NodeTree, index: int, change: Arrival | Removal) -> NodeTree:
     if isinstance(change, Removal):
         if old_zone is None:
             raise BadOperations(
-                f"operation {index}: node {change.node!r} is not there; only one that was added can leave"
+                f"operation {index}: node {change.node!r} does not exist; only an added node can be removed"
             )
         return node_tree.remove(tree, change.node, old_zone)
     if old_zone is None:

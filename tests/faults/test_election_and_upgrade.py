@@ -113,7 +113,7 @@ def test_a_later_version_goes_on_from_states_that_are_ahead_of_their_log(
             )
             assert found == wanted, table
         replaced = database.query(
-            "SELECT DISTINCT resource FROM source_errors WHERE error LIKE '%cut back or recreated%'"
+            "SELECT DISTINCT resource FROM source_errors WHERE error LIKE '%truncated or recreated%'"
         ).rows
     nodes = f"kafka {pipeline.topics.nodes.name}/"
     assert any(resource.startswith(nodes) for (resource,) in replaced)

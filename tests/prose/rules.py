@@ -24,6 +24,7 @@ class Kind(StrEnum):
     CELL = "cell"
     HEADING = "heading"
     DOCSTRING = "docstring"
+    COMMENT = "comment"
     TEST = "test"
     """A docstring of the tests, of which only the start is judged."""
 
@@ -66,6 +67,12 @@ RULES: Final = (
     ),
     _rule("some-hundred", r"(?i)\bsome (?:hundred|thousand|dozen)\b", "'a few hundred'"),
     _rule("is-to-be", r"(?i)\b(?:is|are) to (?:be|have|come)\b", "'must', 'should'"),
+    _rule("away", r"(?i)\b(?:is|are|was|were|be|been|while) away\b(?! from)", "'is down', 'is unavailable'"),
+    _rule("heard", r"(?i)\bheard\b", "'reported', 'seen'", Kind.PROSE, Kind.HEADING, Kind.DOCSTRING, Kind.COMMENT),
+    _rule("in-vain", r"(?i)\bin vain\b", "say what fails"),
+    _rule("of-ours", r"(?i)\bof ours\b", "'our', or name the owner"),
+    _rule("cut-back", r"(?i)\b(?:was|is|were|are) cut back\b", "'truncated'"),
+    _rule("for-causal", r", for (?:it|they|he|she|there) ", "'because'"),
     _rule("free-were", r"(?i)\b(?:free|left|asked) were \d", "'13 free'"),
     _rule(
         "declarative-what",
@@ -121,7 +128,7 @@ def judge(text: str, kind: Kind) -> Iterator[Finding]:
     """Every rule that a text breaks; § stands for code in it."""
     for position, sentence in enumerate(sentences(text)):
         parts = sentence.split("; ") if kind is Kind.CELL else [sentence]
-        if kind in _FULL and (count := max(map(words, parts))) > LONGEST:
+        if kind in _FULL - {Kind.COMMENT} and (count := max(map(words, parts))) > LONGEST:
             yield Finding("long", f"{count} words: {sentence[:70]}...", "one idea a sentence")
         for rule in RULES:
             if kind in rule.kinds and not (position and rule.name == "docstring-start"):

@@ -1,8 +1,10 @@
-"""The texts that people read, by part: documents, help and docstrings."""
+"""The texts that people read, by part: documents, help, docstrings and comments."""
 
 import ast
 import re
+import tokenize
 from collections.abc import Iterator
+from io import StringIO
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -37,6 +39,8 @@ def texts() -> Iterator[Text]:
     for layer in (*LAYERS, TESTS.name):
         for path in sorted((ROOT / layer).rglob("*.py")):
             yield from docstrings(path.read_text("utf-8"), path.relative_to(ROOT))
+            if layer != TESTS.name:
+                yield from comments(path.read_text("utf-8"), path.relative_to(ROOT))
 
 
 def document(source: str, name: str) -> Iterator[Text]:
@@ -84,3 +88,11 @@ def docstrings(source: str, path: Path) -> Iterator[Text]:
             yield Text(part, place, Kind.TEST if is_test else Kind.DOCSTRING, first)
             if not is_test:
                 yield from (Text(part, place, Kind.PROSE, each) for each in others)
+
+
+def comments(source: str, path: Path) -> Iterator[Text]:
+    """Every comment, by the package that holds it; the codes of `noqa` and `type: ignore` are not prose."""
+    for token in tokenize.generate_tokens(StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            prose = re.sub(r"#\s*(?:noqa|type|fmt|nosec)[^#]*", "", token.string).lstrip("# ")
+            yield Text(".".join(path.parts[:-1][:2]), f"{path}:{token.start[0]}", Kind.COMMENT, prose)

@@ -1,1 +1,1 @@
-"""Reads texts that people paste: logs of kubelets, and the output of `kubectl describe` and `kubectl get`."""
+"""Reads texts that people paste: kubelets' logs, and output of `kubectl describe` and `kubectl get`."""

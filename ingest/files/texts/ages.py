@@ -1,7 +1,7 @@
 """Reads the ages that kubectl prints, and derives times from them.
 
-An age counts to when the text was printed: a given time, else the newest time in the text or later, else before the
-file was last written. So an Event of pasted text has bounds, seldom both.
+An age counts back from when the text was printed: a given time, else the newest time in the text or later, else
+before the file was last written. So an Event of pasted text has bounds, and seldom a lower and an upper one.
 """
 
 import re
@@ -12,34 +12,36 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 from ingest.model.observation import EARLIEST, LATEST
 
 _CLOCK: Final = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,9})? [+-]\d{4} [A-Z+\-\d]{1,6}"
-"""The form of Go, which kubectl before 1.14 prints instead of an age while it watches Events."""
+"""Go's form, which kubectl before 1.14 prints instead of an age while it watches Events."""
 AGE: Final = rf"(?:(?:\d{{1,6}}[ydhms]){{1,4}}|<unknown>|{_CLOCK})"
 UNKNOWN_AGE: Final = "<unknown>"
-"""Stands for the age of a scheduler's Event in kubectl before 1.19: it was at any time until the text was printed."""
+"""The age that kubectl before 1.19 prints for a scheduler's Event: it happened at any time before the text was
+printed.
+"""
 _PARTS: Final = re.compile(r"(\d+)([ydhms])")
 _SECONDS: Final = {"y": 365 * 86_400, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
 _PRECISE: Final = ((600, 1), (8 * 3_600, 60), (8 * 86_400, 3_600))
-"""Below so many seconds an age has a unit of so many; above it is in days."""
+"""Below the first number of seconds, an age is printed in units of the second; older ages are in days."""
 _NEAR: Final = timedelta(hours=12)
-"""A file that was saved later was saved again, or copied."""
+"""A file's time later than this is ignored: the file was saved again, or copied."""
 _DATE: Final = re.compile(r"\w{3}, \d\d \w{3} [12]\d{3} \d\d:\d\d:\d\d [+-]\d{4}")
 
 
 class Printed(NamedTuple):
-    """When a text was printed."""
+    """The time at which a text was printed."""
 
     at: datetime
     bound: Literal["", "earliest", "latest"]
-    """The kind of bound that `at` is; empty where the time is known."""
+    """The kind of bound that `at` is; empty for a known time."""
     saved_at: datetime | None = None
-    """When the file was last written, which is not before it was printed."""
+    """When the file was last written, which is not before the text was printed."""
 
 
 Times: TypeAlias = dict[str, Any]
 
 
 def when(age: str, printed: Printed, *, is_last: bool = True) -> Times:
-    """Return the time fields of an Event with that age; none for an impossible time."""
+    """Return the time fields of an Event with that age; nothing for an impossible time."""
     if age == UNKNOWN_AGE:
         saved_at = printed.saved_at if printed.bound == "earliest" else None
         is_near = saved_at is not None and timedelta() < saved_at - printed.at < _NEAR
@@ -67,7 +69,7 @@ def when(age: str, printed: Printed, *, is_last: bool = True) -> Times:
 
 
 def _own(text: str) -> datetime | None:
-    """Return the time in a form of Go, without what is below a second."""
+    """Return the time in Go's form, without fractions of a second."""
     day, clock, zone, _ = text.split(" ")
     try:
         at = datetime.fromisoformat(f"{day}T{clock.partition('.')[0]}{zone}").astimezone(UTC)
@@ -77,7 +79,7 @@ def _own(text: str) -> datetime | None:
 
 
 def date(text: str) -> datetime | None:
-    """Return a time as `kubectl describe` prints it; None for any other text, and for one that was never set."""
+    """Return a time as `kubectl describe` prints it; None for other text, and for a time that was never set."""
     found = _DATE.match(text.strip())
     try:
         at = parsedate_to_datetime(found[0]).astimezone(UTC) if found else None
@@ -87,7 +89,7 @@ def date(text: str) -> datetime | None:
 
 
 def zoned(at: datetime) -> datetime:
-    """Return a time with a zone: UTC, where it has none."""
+    """Return a time with a zone: UTC, if it has none."""
     return at if at.tzinfo else at.replace(tzinfo=UTC)
 
 

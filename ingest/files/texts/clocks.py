@@ -1,4 +1,6 @@
-"""Finds the year and zone of a kubelet's log by other times in its file: klog writes neither (rules: kubelet-log)."""
+"""Finds the year and zone of a kubelet's log from other times in its file, because klog writes neither
+(rules: kubelet-log).
+"""
 
 import re
 from bisect import bisect_right
@@ -15,30 +17,30 @@ _MONOTONIC: Final = re.compile(
     rb"(?P<year>(?:19[7-9]|2[01]\d)\d)-(?P<of>0[1-9]|1[0-2])-\d\d \d\d:\d\d:\d\d(?:\.\d{1,9})?"
     rb" (?P<zone>[+-]\d{4}) \w{1,6} (?:m=\+|LastTransitionTime:)"
 )
-"""A time that the line's own process took of its clock, which Go prints with year and zone, or a condition's."""
+"""A time that the kubelet itself printed with year and zone, in Go's form, or the time of a condition."""
 _LOGRUS: Final = re.compile(
     rb'\btime="(?P<year>(?:19[7-9]|2[01]\d)\d)-(?P<month>0[1-9]|1[0-2])-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?'
     rb'(?:Z|(?P<zone>[+-]\d\d:\d\d))" level='
 )
-"""The time of a line that K3s or RKE2 writes itself, between those of its kubelet."""
+"""The time of a line that K3s or RKE2 writes itself, between the lines of its kubelet."""
 _JOURNAL: Final = re.compile(
     rb"^-- (?:Logs begin|Journal begins) at (?:\w{3} (?P<begun>\d{4})-)?[^\n]{5,60}, ends? at \w{3} "
     rb"(?P<year>(?:19[7-9]|2[01]\d)\d)-(?P<month>0[1-9]|1[0-2])-\d\d \d\d:\d\d:\d\d (?P<zone>[+-]\d{4}|UTC)?",
     re.MULTILINE,
 )
-"""The head of journalctl, whose end is that of the lines below it."""
+"""The head of journalctl, whose end is the time of the last lines."""
 _WATCHED: Final = re.compile(
     rb"^[ \t>|]*Every \d{1,6}[.,]\ds: [^\n]{1,500} \w{3} (?P<month>[A-Z][a-z]{2}) {1,2}\d{1,2} \d\d:\d\d:\d\d"
     rb"(?: [AP]M)?(?: [A-Z]{2,5})? (?P<year>(?:19[7-9]|2[01]\d)\d)[ \t\r]*$",
     re.MULTILINE,
 )
-"""The head that watch puts above what it ran."""
+"""The head that `watch` prints above a command's output."""
 _ISO: Final = re.compile(
     rb"^(?P<year>(?:19[7-9]|2[01]\d)\d)-(?P<month>0[1-9]|1[0-2])-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?"
     rb" \S{1,253} [\w.-]{1,64}(?:\[\d{1,10}\])?: ",
     re.MULTILINE,
 )
-"""The time of syslog without a zone."""
+"""A syslog time without a zone."""
 _MONTHS: Final = (b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec")
 _MONTH: Final = re.compile(
     rb'(?:^|(?<=[ :="]))[IWEF](?P<month>0[1-9]|1[0-2])\d\d \d\d:\d\d:\d\d\.\d{6} ', re.MULTILINE
@@ -46,21 +48,21 @@ _MONTH: Final = re.compile(
 _HALF: Final = 6
 """Months of half a year."""
 _MIDDLE: Final = 7
-"""A month from which no other of its year is more than half a year away."""
+"""A month that is at most half a year from every other month of its year."""
 WEST: Final = timedelta(hours=12)
-"""The zones of the world: UTC-12 to UTC+14."""
+"""The world's range of zones: UTC-12 to UTC+14."""
 EAST: Final = timedelta(hours=14)
 
 
 def clock_of(data: bytes) -> tuple[list[tuple[int, int]], timedelta | None]:
-    """Return the years of the file with the place where each begins, and the zone, as the file itself shows them."""
+    """Return the years of the file with the place where each begins, and the zone, as far as the file shows them."""
     marks: dict[int, tuple[int, int | None]] = {}
     offset = None
     for found in chain(_CREATED.finditer(data), _ISO.finditer(data)):
         marks[found.start()] = int(found["month"]), int(found["year"])
     for found in _JOURNAL.finditer(data):
         marks[found.start()] = int(found["month"]), int(found["year"])
-        if found["begun"] == found["year"]:  # so are all lines below it, also those of more than half a year before
+        if found["begun"] == found["year"]:  # it dates all lines below it, even those of more than half a year before
             marks[found.end()] = _MIDDLE, int(found["year"])
         zone = _zone((found["zone"] or b"").replace(b"UTC", b"+0000") or b"+9999")
         offset = zone if -WEST <= zone <= EAST else offset
@@ -85,7 +87,7 @@ def _zone(text: bytes) -> timedelta:
 
 
 def _years(data: bytes, marks: dict[int, tuple[int, int | None]]) -> list[tuple[int, int]]:
-    """Return the places at which a month begins, with its year: counted on and back from places of known years."""
+    """Return the places at which a month begins, each with its year, counted from the nearest known year."""
     before = 0
     for found in _MONTH.finditer(data):
         if (month := int(found["month"])) != before:
@@ -104,7 +106,7 @@ def _years(data: bytes, marks: dict[int, tuple[int, int | None]]) -> list[tuple[
 
 
 def _next_year(year: int, before: int, month: int) -> int:
-    """Return the year of a line next to one of another month: a leap of more than half a year is over New Year."""
+    """Return the year of a line next to one of another month: a jump of more than half a year is a new year."""
     return year + (before - month > _HALF) - (month - before > _HALF)
 
 

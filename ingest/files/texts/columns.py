@@ -1,6 +1,6 @@
-"""Reads tables of `kubectl get -o custom-columns`, whose heads a person chose (rules: pasted-text).
+"""Reads tables of `kubectl get -o custom-columns`, whose headings a person chose (rules: pasted-text).
 
-If the text has the command, the path of each column is known from it. Otherwise a table is read only if its heads
+If the text has the command, the path of each column is known from it. Otherwise a table is read only if its headings
 identify it, for example NAME, NODE and REASON for pods.
 """
 
@@ -82,14 +82,16 @@ _IDENTIFYING: Final[Mapping[str, Sequence[frozenset[str]]]] = {
     "pods": [frozenset({"NAME", "NODE", each}) for each in ("PHASE", "STATUS", "REASON")],
     "nodes": [frozenset({"NAME", "TAINTS"}), frozenset({"NODE", "TAINTS"})],
 }
-"""Heads that together identify the resource of a table."""
+"""Headings that together identify the resource of a table."""
 _KUBECTL_HEADS: Final = frozenset({"READY", "RESTARTS", "AGE", "ROLES"})
-"""Each of kubectl's own tables has at least one of these heads."""
+"""Each of kubectl's own tables has at least one of these headings."""
 _OLD_EVENT_HEADS: Final = frozenset({"COUNT", "KIND", "SOURCE"})
-"""Heads that kubectl's own table of Events had before 1.13."""
+"""Headings of kubectl's own table of Events before 1.13."""
 _NOT_READY: Final = "node.kubernetes.io/not-ready"
 _UNREACHABLE: Final = "node.kubernetes.io/unreachable"
-"""Taints that come after a Node stopped being Ready and go after it recovered. Without them, Ready is unknown."""
+"""Taints that appear after a Node stops being Ready, and disappear after it recovers. Without them, Ready is
+unknown.
+"""
 _OF_CONTAINERS: Final = ("containerStatuses", "initContainerStatuses")
 _DIGITS: Final = 9
 _OF_CONDITION: Final = re.compile(
@@ -97,12 +99,14 @@ _OF_CONDITION: Final = re.compile(
     r"(.*?)(?= (?:lastHeartbeatTime|lastTransitionTime|message|reason|status|type):|\]|$)"
 )
 _AMOUNT: Final = re.compile(r"([\w./-]{1,317}):([\w.]{1,30})")
-"""Match Go's form of conditions and amounts."""
+"""Matches conditions and amounts in Go's form."""
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9.:-]{0,252}")
 
 
 def columns_of(line: str, command: Command) -> tuple[str, list[tuple[str, int]], list[str]]:
-    """Return resource, heads with offsets and paths of columns if a line is a table's head; else all are empty."""
+    """Return the resource, headings with offsets, and paths of columns if a line is a table's head; else all are
+    empty.
+    """
     of_others = bool(command.columns) and not command.resource  # such as node pools
     if of_others or not (command.columns or "NAME" in line.upper() or "NODE" in line.upper()):
         return "", [], []
@@ -123,9 +127,9 @@ def columns_of(line: str, command: Command) -> tuple[str, list[tuple[str, int]],
 
 
 def columned(fragment: Fragment, printed: Printed) -> Iterator[dict[str, Any]]:
-    """Yield the objects in tables with custom columns, and of jsonpath: nodes, Events, and pods that a kubelet ended.
+    """Yield the objects in output of custom columns and jsonpath: nodes, Events, and pods that a kubelet ended.
 
-    Without a head, the command above names the columns, else the form of the cells shows some.
+    If the headings are missing, the columns are known from the command above, or from the form of the cells.
     """
     command = fragment.command
     for kind, fields in _rows(fragment):
@@ -143,13 +147,13 @@ def _rows(fragment: Fragment) -> Iterator[tuple[str, dict[str, Any]]]:
         yield from ((command.resource, each) for each in ([part] if part else rows_of(command.template, lines)))
         return
     kind, heads, paths = "", list[tuple[str, int]](), list[str]()
-    is_below = False  # other heads
+    is_below = False  # other headings
     is_headless = not any(columns_of(line, command)[0] for line in lines)
     for line in ("" if is_prompt(each) else each for each in lines):
         if is_headless:
             is_below = bool(line.strip()) and (is_below or is_head(line))
             row = ("", {}) if is_below else row_without_head(line, command)
-            command = command if line.strip() else command._replace(columns=())  # what the command printed ends there
+            command = command if line.strip() else command._replace(columns=())  # the end of the command's output
             yield row
         elif not kind or not line.strip():
             kind, heads, paths = columns_of(line, command)
@@ -160,9 +164,9 @@ def _rows(fragment: Fragment) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def cells_of(line: str, heads: Sequence[tuple[str, int]]) -> dict[str, str]:
-    """Split a line at the offsets of the heads, or at two spaces and more where a paste lost its alignment.
+    """Split a line at the offsets of the headings, or at two or more spaces if a paste lost the alignment.
 
-    Empty if the number of cells differs from that of the heads.
+    Return nothing if the number of cells differs from that of the headings.
     """
     ends = [*(start for _, start in heads[1:]), len(line)]
     if all(start == 0 or line[start - 1 : start] in {" ", ""} for _, start in heads):
@@ -219,7 +223,7 @@ def _inner(fields: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def _conditions(given: Any) -> Iterator[dict[str, str]]:
-    """Yield the conditions in JSON, of columns, or in Go's form."""
+    """Yield the conditions, from JSON, columns, or Go's form."""
     if isinstance(given, str):
         given = [dict(_OF_CONDITION.findall(each)) for each in given.split("map[")]
     for each in given if isinstance(given, list) else ():
@@ -243,7 +247,7 @@ def _pod(fields: dict[str, Any], command: Command, _: Printed) -> dict[str, Any]
         reason = "Evicted"
     killed = {kind: found for kind in _OF_CONTAINERS if (found := list(_killed(status.get(kind))))}
     if not _NAME.fullmatch(name) or not (killed or is_by_kubelet(reason)):
-        return None  # its requests are not in the table: it would seem to request nothing
+        return None  # the table lacks its requests, and the pod would seem to request nothing
     ended = {"phase": "Failed", "reason": reason, "message": message} if is_by_kubelet(reason) else {"phase": ""}
     conditions = {"conditions": list(_conditions(status.get("conditions")))}
     uid = _text(fields, "metadata.uid") or f"{namespace}/{name}"
@@ -300,7 +304,7 @@ def _event(fields: dict[str, Any], command: Command, printed: Printed) -> dict[s
 
 
 def _kind_of(reason: str, message: str) -> str:
-    """Return the kind of object that alone has such an Event; empty where several may."""
+    """Return the only kind of object that has such an Event; empty if several can."""
     if reason in REASONS_OF_NODE or OF_NODE.fullmatch(message):
         return "Node"
     return "Pod" if is_by_kubelet(reason) or reason == "FailedScheduling" else ""

@@ -1,6 +1,6 @@
-"""Adds what was pasted to the objects of a dump (rules: pasted-text).
+"""Combines pasted texts with the objects of a dump (rules: pasted-text). An API object has more than a text about it.
 
-An object of the API has more than text about it: then the text is left out, and its Events get the pod's UID.
+So the text is left out if the object is there, and its Events get the pod's UID.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -26,12 +26,12 @@ from ingest.resources.pods import PODS
 _ANY: Final = msgspec.json.Decoder(dict[str, Any])
 _EVENT: Final = msgspec.json.Decoder(Event)
 _BY_KUBELET: Final = "Kubelet"
-"""The kubelet's condition has the reason KubeletHasDiskPressure, and its Event about it NodeHasDiskPressure."""
+"""The kubelet's condition has the reason KubeletHasDiskPressure, but its Event NodeHasDiskPressure."""
 _BY_KARPENTER: Final = "Evicted pod"
-"""The text of its Events of reason Evicted."""
+"""The text of a pod's Events with reason Evicted."""
 _OF_CONTAINERS: Final = ("containerStatuses", "initContainerStatuses")
 _SLACK: Final = timedelta(minutes=10)
-"""Longest unit of a young age, and more: a text can be older than its newest time shows."""
+"""Tolerance for ages, more than the longest unit of a young age: a text can be older than its newest time."""
 
 
 class _Condition(msgspec.Struct, frozen=True, rename="camel"):
@@ -62,9 +62,9 @@ def completed(
     of_logs: Mapping[str, set[str]] = {},
     hosts: Mapping[str, set[str]] = {},
 ) -> Iterator[Fact]:
-    """Yield what was pasted and is not among the objects, each thing once, with the UIDs that anything else has.
+    """Yield each pasted thing that is not among the objects, once, with UIDs from other sources.
 
-    `of_logs` has UIDs of pods in logs, by `namespace/name`. `hosts` has their nodes, if nothing else has.
+    `of_logs` has UIDs of pods in logs, by `namespace/name`. `hosts` has their nodes, if no other source has them.
     """
     pasted, objects = list(pasted), list(objects)
     if not pasted:
@@ -79,7 +79,7 @@ def completed(
     pasted = list(_in_namespaces(pasted, objects, hosts))
     nodes = {**hosts, **_nodes_of_pods((*pasted, *objects))}
     dated = dict(chain.from_iterable(_transitions(fact) for fact in (*pasted, *objects)))
-    told_of: dict[tuple[str, ...], list[Fact]] = {}
+    texts_of: dict[tuple[str, ...], list[Fact]] = {}
     for fact in pasted:
         is_event = fact.thing.resource == EVENTS.name
         telling = _message_and_object(fact) if is_event else ()
@@ -87,16 +87,16 @@ def completed(
         if fact.thing.identity[:3] in names or (is_event and telling in known_events):
             continue
         if _is_unnamed(fact) and _words(fact) & named:
-            continue  # another text has its object
-        told_of.setdefault(key, []).append(fact)
-    for fact in map(_fullest, told_of.values()):
+            continue  # its object is in another text
+        texts_of.setdefault(key, []).append(fact)
+    for fact in map(_fullest, texts_of.values()):
         is_event = fact.thing.resource == EVENTS.name
         fact = _with_uid(_hosted(fact, nodes) if is_event else _bound(fact, nodes), uids)  # noqa: PLW2901 - as it is
         yield (_dated(fact, dated) if is_event else fact)._replace(is_from_text=True)
 
 
 def _uids_of_pods(objects: Iterable[Fact]) -> dict[str, set[str]]:
-    """Return the UIDs of pods by what has them: the pods, and Events about them."""
+    """Return the UIDs of pods from the pods themselves and from Events about them."""
     uids: dict[str, set[str]] = {}
     for fact in objects:
         if fact.thing.resource == PODS.name and fact.thing.identity:
@@ -112,7 +112,7 @@ def _uids_of_pods(objects: Iterable[Fact]) -> dict[str, set[str]]:
 
 
 def _nodes_of_pods(facts: Iterable[Fact]) -> dict[str, set[str]]:
-    """Return the nodes of each pod, by the pod and by what its scheduler and kubelet say of it."""
+    """Return the nodes of each pod, by the pod itself, and by Events of its scheduler and kubelet."""
     nodes: dict[str, set[str]] = {}
     for fact in facts:
         with suppress(*UNDECODABLE):
@@ -132,15 +132,15 @@ def _nodes_of_pods(facts: Iterable[Fact]) -> dict[str, set[str]]:
 
 
 def _node_of(about: Mapping[str, Any], nodes: Mapping[str, set[str]]) -> str:
-    """Return the only node that a pod is known to have been on, else an unknown one."""
+    """Return the only node on which a pod is known to have been, else an unknown one."""
     known = nodes.get(f"{about.get('namespace', '')}/{about['name']}", set())
     return next(iter(known)) if len(known) == 1 else UNKNOWN_NAME
 
 
 def _bound(fact: Fact, nodes: Mapping[str, set[str]]) -> Fact:
-    """Give a pod that has ended, or a container of it, the node that other texts have, else an unknown one.
+    """Give a pod that has ended, or whose container has, the node from other texts, else an unknown one.
 
-    A table of pods names nodes with `-o wide` alone.
+    A table of pods names nodes only with `-o wide`.
     """
     if fact.thing.resource != PODS.name:
         return fact
@@ -154,7 +154,7 @@ def _bound(fact: Fact, nodes: Mapping[str, set[str]]) -> Fact:
 
 
 def _hosted(fact: Fact, nodes: Mapping[str, set[str]]) -> Fact:
-    """Give an Event about a pod the node of that, where its table has no column for who reported it."""
+    """Give an Event about a pod the pod's node, if its table has no column for its source."""
     event = _ANY.decode(fact.thing.raw)
     about, source = event["involvedObject"], event["source"]
     is_by_other = not is_by_kubelet(event["reason"]) or event["message"].startswith(_BY_KARPENTER)
@@ -165,7 +165,7 @@ def _hosted(fact: Fact, nodes: Mapping[str, set[str]]) -> Fact:
 
 
 def _fullest(facts: list[Fact]) -> Fact:
-    """Return what texts say of one thing: the fact that says most, with what that lacks of the others."""
+    """Return the most complete text about a thing, completed from the others."""
     if len(facts) == 1:
         return facts[0]
     if facts[0].thing.resource == EVENTS.name:
@@ -188,7 +188,7 @@ def _rank(made: Mapping[str, Any]) -> tuple[bool, bool, int]:
 
 
 def _with_more(node: dict[str, Any], others: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Give a Node of a table what that lacks of the others: taints, amounts and conditions."""
+    """Complete a Node of a table from other texts: taints, amounts and conditions."""
     others, status = list(others), node["status"]
     taints = next((each["spec"]["taints"] for each in others if each["spec"].get("taints")), None)
     of_others = {each["type"]: each for other in others for each in other["status"].get("conditions", ())}
@@ -203,9 +203,9 @@ def _with_more(node: dict[str, Any], others: Iterable[Mapping[str, Any]]) -> dic
 
 
 def _with_kills(pod: dict[str, Any], others: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Give a pod of a table the OOM kills of all tables, of which a status shows two of adjacent attempts.
+    """Give a pod of a table the OOM kills of all tables; its status can show two adjacent attempts.
 
-    A pod that was refused never ran: the kills are of another one with its name.
+    A refused pod never ran, so the kills belong to another pod with its name.
     """
     status, shown = pod["status"], dict[str, Any]()
     reason = status.get("reason", "")
@@ -222,13 +222,17 @@ def _with_kills(pod: dict[str, Any], others: Iterable[Mapping[str, Any]]) -> dic
 
 
 def _occurrences_and_time(fact: Fact) -> tuple[int, bool, str]:
-    """Sort key: occurrences of an Event and the time of the last; one that only its file bounds comes last."""
+    """Sort key: the number of occurrences of an Event and the time of the last; an Event bounded only by its file
+    comes last.
+    """
     event = _ANY.decode(fact.thing.raw)
     return event["count"], "earliest" in event, event["lastTimestamp"]
 
 
 def _in_namespaces(pasted: Iterable[Fact], objects: Iterable[Fact], logged: Iterable[str]) -> Iterator[Fact]:
-    """Give what a table without namespaces has that of the only pod of its name; of several, it is left out."""
+    """Give rows of a table without namespaces the namespace of the only pod with that name; if there are several,
+    leave the row out.
+    """
     pasted = list(pasted)
     spaces: dict[str, set[str]] = {}
     for namespace, _, name in (each.rpartition("/") for each in logged):
@@ -260,7 +264,7 @@ def _in_namespaces(pasted: Iterable[Fact], objects: Iterable[Fact], logged: Iter
 
 
 def _message_and_object(fact: Fact) -> tuple[str, ...]:
-    """Return the words of an Event, and its object; empty where it cannot be read."""
+    """Return the message of an Event, and its object; empty if it cannot be read."""
     try:
         event = _ANY.decode(fact.thing.raw)
     except UNDECODABLE:
@@ -279,7 +283,7 @@ def _message_and_object(fact: Fact) -> tuple[str, ...]:
 
 
 def _words(fact: Fact) -> set[str]:
-    """Return the words of a kubelet in an Event, or in the status of a pod."""
+    """Return a kubelet's message from an Event or from the status of a pod."""
     if fact.thing.resource not in {PODS.name, EVENTS.name}:
         return set()
     try:
@@ -292,12 +296,14 @@ def _words(fact: Fact) -> set[str]:
 
 
 def _is_unnamed(fact: Fact) -> bool:
-    """Tell whether a pod, or the object of an Event, has no name: the Event's own begins with that."""
+    """Tell whether a pod, or the object of an Event, has no name: then the Event's own name begins with that of a
+    nameless pod.
+    """
     return fact.thing.identity[2:3] != () and fact.thing.identity[2].startswith(UNKNOWN_NAME)
 
 
 def _transitions(fact: Fact) -> Iterator[tuple[tuple[str, str], datetime]]:
-    """Yield when a Node's conditions last changed and an evicted pod ended, by the object and the Event's reason."""
+    """Yield when a Node's conditions last changed and when an evicted pod ended, by object and the Event's reason."""
     if fact.thing.resource == PODS.name:
         with suppress(*UNDECODABLE):
             pod = _POD.decode(fact.thing.raw)
@@ -322,7 +328,7 @@ def _ends_of_containers(pod: Pod) -> Iterator[datetime]:
 
 
 def _dated(fact: Fact, transitions: Mapping[tuple[str, str], datetime]) -> Fact:
-    """Give an Event the time that the Node's condition or the pod's containers have, if its age fits that."""
+    """Give an Event the time of the Node's condition or of the pod's containers, if its age fits that."""
     event = _EVENT.decode(fact.thing.raw)
     involved = event.involved_object
     if involved is None:
@@ -339,7 +345,7 @@ def _dated(fact: Fact, transitions: Mapping[tuple[str, str], datetime]) -> Fact:
 
 
 def _with_uid(fact: Fact, uids: dict[str, set[str]]) -> Fact:
-    """Give a pod, or an Event about one, the only UID that its name is known to have had."""
+    """Give a pod, or an Event about one, the only UID known for its name."""
     made = _ANY.decode(fact.thing.raw)
     about = made.get("involvedObject", made["metadata"])
     known = uids.get(about.get("uid", ""), set())

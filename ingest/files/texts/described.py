@@ -1,7 +1,7 @@
 """Reads the objects in the text of `kubectl describe` about nodes, pods and Events (rules: pasted-text).
 
-Ambiguous text is skipped: a truncated or forged line loses only the object or the field that it belongs to. The text
-does not have a pod's UID, so `namespace/name` stands for it.
+Ambiguous text is skipped, and a truncated or forged line loses only the object or field to which it belongs. The text
+lacks a pod's UID, so `namespace/name` is used instead.
 """
 
 import re
@@ -26,14 +26,14 @@ IS_LEASED: Final = re.compile(rb"^\s+HolderIdentity: +[a-z0-9]", re.MULTILINE)
 IS_STATUS: Final = re.compile(
     rb"^(?:Status:[ \t]+Failed[ \t\r]*\n)?Reason:[ \t]+[A-Z]\w+[ \t\r]*\nMessage:", re.MULTILINE
 )
-"""Matches the status of a pod, which people paste alone."""
+"""Matches the status of a pod, which people paste on its own."""
 _OF_YAML: Final = re.compile(
     r"^[ -]*(?:lastHeartbeatTime|startTime): ['\"]?(\d{4}-\d\d-\d\dT[\d:]{8}Z)", re.MULTILINE
 )
 NAME: Final = re.compile(r"Name: {2,}[a-z0-9][a-z0-9.-]{0,252}[ \t]*")
 RANKS_OF_POD: Final = RANKS["Namespace"]
 _WITHOUT_TEXT: Final = {"", *OF_POD[: OF_POD.index("Labels")], "Status", "Reason", "Message", "IP", "IPs"}
-"""Fields of a pod below which nothing that a container wrote can follow."""
+"""Fields of a pod after which no text of a container can follow."""
 _OF_NODES_ALONE: Final = frozenset({"Taints", "Unschedulable", "Conditions", "Capacity", "Allocatable"})
 _OF_PODS_ALONE: Final = frozenset({"Node", "Start Time", "Status", "Reason"})
 _BEHIND_CONTAINERS: Final = frozenset(OF_POD[OF_POD.index("Containers") + 1 :])
@@ -55,9 +55,9 @@ _TAINT: Final = re.compile(
 )
 _LABEL: Final = re.compile(r"(?P<key>[^=\s]{1,316})=(?P<value>\S{0,63})")
 _OF_NODE_ALONE: Final = frozenset({"Unschedulable", "Roles", "Role"})
-"""Fields that nothing but a node has; a text may be cut before its capacity."""
+"""Fields that only a node has; a text can be cut before its capacity."""
 UNKNOWN: Final = "Unknown"
-"""The QoS class of a pod whose limits the text lacks."""
+"""The QoS class of a pod if the text lacks its limits."""
 _HOLDER: Final = re.compile(r"\s+HolderIdentity: +([a-z0-9][a-z0-9.-]{0,252})\s*")
 _OF_NODE_FIELDS: Final = frozenset(OF_NODE) - {"Name"}
 _HEAD_OF_CONDITIONS: Final = re.compile(r"Type +Status +LastHeartbeatTime .*")
@@ -66,9 +66,9 @@ PHASES: Final = frozenset({"Pending", "Running", "Succeeded", "Failed", "Unknown
 
 
 def outdented(lines: list[str]) -> list[str]:
-    """Return the lines of descriptions that are indented as a whole, as code in Markdown, from the margin on.
+    """Return the lines without common indentation, such as that of code in Markdown.
 
-    If one begins at the margin, the lines stay: what is indented belongs to it.
+    If a description begins at the margin, the lines stay unchanged, because indented lines belong to it.
     """
     if any(map(NAME.fullmatch, lines)):
         return lines
@@ -85,7 +85,9 @@ def outdented(lines: list[str]) -> list[str]:
 
 
 def with_second_fields(lines: list[str]) -> list[str]:
-    """Return the lines with the field that shows an object's kind and the heading of conditions, if left out."""
+    """Return the lines with the field that shows an object's kind and the heading of conditions, if a paste left
+    these out.
+    """
     whole, section = list[str](), ""
     for line, following in pairwise((*lines, "")):
         whole.append(line)
@@ -106,7 +108,7 @@ def with_second_fields(lines: list[str]) -> list[str]:
 
 
 def newest_in(text: str) -> datetime | None:
-    """Return the newest time that an object in the text has."""
+    """Return the newest time of an object in the text."""
     found = re.findall(
         r"(?:^ *(?:CreationTimestamp|RenewTime|AcquireTime|Start Time|Started|Finished):"
         r"|True |False |Unknown |[+-]\d{4}) +"
@@ -129,7 +131,7 @@ def _of_api(text: str) -> datetime | None:
 
 
 def named_by_lease(lines: list[str]) -> list[str]:
-    """Return the lines with a name above the fields of a node whose head was cut off: its lease has it."""
+    """Return the lines with a name above the fields of a node whose head was cut off: its lease has the name."""
     whole, start = list[str](), -1
     for line in lines:
         if field_name(line) in _OF_NODE_FIELDS:
@@ -146,14 +148,14 @@ def named_by_lease(lines: list[str]) -> list[str]:
 
 
 class Described(NamedTuple):
-    """The objects of a text, and the lines that are about each of them."""
+    """The objects of a text, and the lines about each of them."""
 
     objects: list[dict[str, Any]]
     spans: list[tuple[int, int]]
 
 
 def described(lines: list[str], printed: Printed) -> Described:
-    """Return the nodes, pods and Events that are described, the pods that a node has, and Events about them."""
+    """Return the described nodes, pods and Events, the pods listed under a node, and Events about them."""
     found = Described([], [])
     for start, end in pairwise([*_starts(lines), len(lines)]):
         block = lines[start:end]
@@ -176,7 +178,7 @@ def _objects(sections: dict[str, Section], printed: Printed) -> Iterator[dict[st
 
 
 def _is_status_of_kubelet(sections: dict[str, Section]) -> bool:
-    """Tell whether a kubelet evicted or rejected the described object, which is then a pod."""
+    """Tell whether a kubelet evicted or rejected the described object, which must then be a pod."""
     status, reason, message = (sections.get(name, NOTHING) for name in ("Status", "Reason", "Message"))
     return status.value == "Failed" and is_of_kubelet(reason.value, message_of(message))
 
@@ -193,7 +195,9 @@ def _length(block: list[str], sections: dict[str, Section]) -> int:
 
 
 def is_of_kubelet(reason: str, message: str) -> bool:
-    """Tell whether a kubelet writes such a message with a reason: anything can have a status with these fields."""
+    """Tell whether a kubelet writes such a message with a reason, because any object can have a status with these
+    fields.
+    """
     text = " ".join(message.split())
     if reason in REFUSALS or OUT_OF.fullmatch(reason):
         return text.startswith(REJECTED)
@@ -204,9 +208,9 @@ def is_of_kubelet(reason: str, message: str) -> bool:
 def _starts(lines: list[str]) -> Iterator[int]:
     """Yield the numbers of the lines that begin an object.
 
-    A name within containers is ignored, because the text of one can look like it. It counts if all is cut there: no
-    field of a pod follows, and no message of a container precedes. An object is closed by its Events, by a command,
-    by the fence behind it, and by an empty line outside of its containers.
+    A name inside containers is ignored, because their text can look like one. It counts if the text is cut there: no
+    field of a pod follows, and no message of a container precedes it. An object ends with its Events, a command, a
+    fence, or an empty line outside of containers.
     """
     is_closed, within, is_fenced, is_pod, is_said = True, "", False, False, False
     last = max((number for number, line in enumerate(lines) if field_name(line) in _BEHIND_CONTAINERS), default=-1)
@@ -234,13 +238,13 @@ def field_name(line: str) -> str:
 
 
 def ordered(lines: list[str]) -> dict[str, Section]:
-    """Return the longest chain of fields in the order in which kubectl prints them; `lines[1]` must be such a field.
+    """Return the longest chain of fields in kubectl's order; `lines[1]` must be such a field.
 
-    If several are longest, the one that ends last counts: text of others comes before the real fields. Below a name
-    within its containers, all but later fields may be of another pod.
+    Among the longest chains, the last one counts, because foreign text comes before the real fields. After a name
+    inside containers, all but later fields may belong to another pod.
     """
     ranks = RANKS[field_name(lines[1])]
-    best: dict[int, tuple[int, int, Any]] = {}  # by rank: how many, the line, and what is before it
+    best: dict[int, tuple[int, int, Any]] = {}  # by rank: length of the chain, its line, and the previous field
     least = 0
     for number, line in enumerate(lines):
         rank = ranks.get(field_name(line))
@@ -264,7 +268,7 @@ def ordered(lines: list[str]) -> dict[str, Section]:
 
 
 def indented(lines: list[str]) -> list[str]:
-    """Return the indented lines that continue the one above: what follows them may belong to something else."""
+    """Return the indented lines that continue the one above; text after them may belong to something else."""
     return list(takewhile(lambda line: line[:1].isspace() and line.strip(), lines))
 
 
@@ -360,9 +364,9 @@ def pod_of(sections: dict[str, Section], printed: Printed) -> Iterator[dict[str,
 
 
 def _with_scheduler_message(condition: dict[str, str], events: list[dict[str, Any]]) -> dict[str, str]:
-    """Add the scheduler's message to the condition PodScheduled: the text has it only as an Event.
+    """Add the scheduler's message to the condition PodScheduled, because the text has it only as an Event.
 
-    The newest Event comes first; what adds nodes writes Events with this reason too.
+    The newest Event comes first. Cluster autoscalers also write Events with this reason.
     """
     failures = (each for each in events if each["reason"] == "FailedScheduling")
     said = (each["message"] for each in failures if each["source"]["component"] not in AUTOSCALERS)
@@ -372,7 +376,7 @@ def _with_scheduler_message(condition: dict[str, str], events: list[dict[str, An
 
 
 def message_of(section: Section) -> str:
-    """Return a message of one or more lines; kubectl leaves out a space at the end of the kubelet's."""
+    """Return a message of one or more lines; kubectl removes a space at the end of the kubelet's message."""
     return "\n".join(filter(None, section.stripped))
 
 

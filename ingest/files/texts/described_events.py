@@ -1,4 +1,4 @@
-"""Reads the Event in the text of `kubectl describe event`, which prints fields in words (rules: pasted-text)."""
+"""Reads the Event in the text of `kubectl describe event`, which prints field names as words (rules: pasted-text)."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -68,13 +68,13 @@ def _mapping(made: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def _fields(lines: Sequence[str]) -> Iterator[tuple[int, str, str]]:
-    """Yield depth, name and value of each line that has a field."""
+    """Yield depth, name and value of each line with a field."""
     for line in lines:
         if (found := _FIELD.fullmatch(line)) is not None and len(found["indent"]) % 2 == 0:
             yield len(found["indent"]) // 2, _name(found["name"]), (found["value"] or "").strip()
 
 
 def _name(words: str) -> str:
-    """Return a field's own name: `First Timestamp` is `firstTimestamp`, and `UID` is `uid`."""
+    """Return a field's name in the API: `First Timestamp` is `firstTimestamp`, and `UID` is `uid`."""
     first, *others = words.split()
     return "".join([first.lower(), *others])

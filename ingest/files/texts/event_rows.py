@@ -1,4 +1,6 @@
-"""Reads rows of Events in text of `kubectl describe`, below their object or pasted alone (rules: pasted-text)."""
+"""Reads rows of Events in text of `kubectl describe`, below their object or pasted on their own
+(rules: pasted-text).
+"""
 
 import re
 from collections import Counter
@@ -18,14 +20,16 @@ HAS_ROWS: Final = re.compile(
 )
 ROWS_HEAD: Final = re.compile(r"\s+(?:Type\s+Reason\s+Age|FirstSeen\s+LastSeen\s+Count)\s.*")
 _EMPHASIS: Final = re.compile(r"^\s*\*\*|\*\*\s*$|^\s*`|`\s*$")
-"""Matches the marks of a page around a line within its text."""
+"""Matches marks that a web page puts around a line."""
 _RULE: Final = re.compile(r"[\s-]*")
 _EMPTY: Final = re.compile(
     rf"\s*(?:Normal|Warning) +\S{{1,252}} +{AGE}(?: \(x\d{{1,9}} over {AGE}\))? +\S{{1,252}}\s*"
 )
-"""Matches a row without a message, as of kube-proxy's start."""
+"""Matches a row without a message, such as that of kube-proxy's start."""
 MORE: Final = re.compile(r"(?:\s{24,}|(?=fit failure ))(?P<text>\S.{0,2000})")
-"""Matches a further line of a message: below it, or the words of schedulers before 1.8 about each node."""
+"""Matches a further line of a message: it is aligned with the message, or names a node as schedulers before 1.8
+do.
+"""
 _ROW: Final = re.compile(
     rf"(?P<type>Normal|Warning) +(?P<reason>\S{{1,252}}) +(?P<age>{AGE})"
     rf"(?: \(x(?P<count>\d{{1,9}}) over (?P<first>{AGE})\))? +"
@@ -37,12 +41,12 @@ _OLD_ROW: Final = re.compile(
     r"|(?P<component_7>[^\s,]{1,252})(?:, (?P<host_7>\S{1,252}))?) +"
     r"(?:spec\.\w+\{[^}]{1,252}\} +)?(?P<type>Normal|Warning) +(?P<reason>\S{1,252}) +(?P<message>\S.*)"
 )
-"""The form before 1.9: both ages in a column, and until 1.6 the source in braces."""
+"""The form before 1.9: both ages in one column, and until 1.6 the source in braces."""
 _OF_CONTAINER: Final = re.compile(r"spec\.\w+\{[^}]{1,252}\}: ")
 OF_NODE: Final = re.compile(
     r"Node (?P<node>[a-z0-9][a-z0-9.-]{0,252}) (?:status is now: \w+|has been rebooted, boot id: \S+)"
 )
-"""Matches the words of a kubelet that name its node."""
+"""Matches kubelet messages that name its node."""
 REASONS_OF_NODE: Final = frozenset(
     {
         "ContainerGCFailed",
@@ -53,12 +57,12 @@ REASONS_OF_NODE: Final = frozenset(
         "SystemOOM",
     }
 )
-"""Reasons that a kubelet gives only about its own node."""
+"""Reasons that a kubelet uses only for its own node."""
 SCHEDULED: Final = re.compile(
     r"Successfully assigned (?P<ns>[a-z0-9][a-z0-9-]{0,62})/(?P<pod>[a-z0-9][a-z0-9.-]{0,252})"
     r" to (?P<node>[a-z0-9][a-z0-9.-]{0,252})"
 )
-"""Matches the scheduler's words about a pod that it placed; before 1.13 they have no namespace."""
+"""Matches the scheduler's message about a pod that it placed; before 1.13 it has no namespace."""
 
 
 class Row(NamedTuple):
@@ -67,11 +71,11 @@ class Row(NamedTuple):
     message: str
     component: str
     host: str
-    """The node of a kubelet that kubectl before 1.20 prints."""
+    """The node of a kubelet, which kubectl before 1.20 prints."""
     ages: dict[str, str | None]
 
     def about(self, about: dict[str, Any], node: str, printed: Printed) -> dict[str, Any] | None:
-        """Return the Event about an object on a node; None without a time."""
+        """Return the Event about an object on a node; None if it has no time."""
         host = self.host or (node if self.component == "kubelet" else "")
         return event_object(about, (self.type, self.reason, self.message), (self.component, host), self.ages, printed)
 
@@ -109,8 +113,8 @@ def event_rows(lines: Iterable[str]) -> Iterator[Row]:
 def alone(lines: list[str], printed: Printed) -> Iterator[dict[str, Any]]:
     """Yield the Events of each section that was pasted without its object.
 
-    A section is about one object: a node by the words of its kubelet, or a pod by the scheduler's. Rows that have
-    lost their head are of one section each: `grep` finds those of many objects.
+    A section is about one object: a node by its kubelet's messages, or a pod by the scheduler's. Rows without a head
+    are a section each, because `grep` finds those of many objects.
     """
     rows: list[str] | None = None
     loose: list[dict[str, Any]] = []
@@ -151,18 +155,18 @@ def _of_one_object(rows: list[Row], printed: Printed) -> Iterator[dict[str, Any]
 
 
 def _is_about_a_pod(row: Row) -> bool:
-    """Tell whether only a pod has such an Event, of its kubelet or a scheduler."""
+    """Tell whether only a pod has such an Event from its kubelet or a scheduler."""
     is_refused = row.component == "kubelet" and is_by_kubelet(row.reason)
     return is_refused or (row.reason == "FailedScheduling" and row.component.endswith("scheduler"))
 
 
 def without_status_words(message: str) -> str:
-    """Return the words of a kubelet without the beginning that the status of a pod adds."""
+    """Return a kubelet's message without the prefix that the status of a pod adds."""
     return without_rejection(message.strip()).strip()
 
 
 def unknown_pod(words: Iterable[str], namespace: str = UNKNOWN_NAME) -> dict[str, Any]:
-    """Return the object of Events about a pod without a name: its UID is a digest of what is said of it."""
+    """Return the object of Events about a pod without a name: its UID is a digest of the messages."""
     digest = sha256("\n".join(sorted(map(without_status_words, words))).encode(errors="replace")).hexdigest()[:16]
     return {"kind": "Pod", "namespace": namespace, "name": UNKNOWN_NAME, "uid": f"{UNKNOWN_NAME}/{digest}"}
 
@@ -174,9 +178,9 @@ def events_of(rows: Iterable[Row], about: dict[str, Any], node: str, printed: Pr
 
 
 def each_named(events: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Give the Events of one section that say the same names of their own, by their places from the newest on.
+    """Give the Events of one section that say the same distinct names, counted from the newest.
 
-    So another text of some time before or after gives them the same names.
+    So another text from some time before or after gives them the same names.
     """
     seen: Counter[str] = Counter()
     for event in sorted(events, key=lambda each: str(each["lastTimestamp"]), reverse=True):
@@ -193,7 +197,7 @@ def event_object(
     ages: re.Match[str] | dict[str, str | None],
     printed: Printed,
 ) -> dict[str, Any] | None:
-    """Return an Event by type, reason, message, component, host, `age`, `count` and `first`; None if undated."""
+    """Return an Event by type, reason, message, component, host, `age`, `count` and `first`; None without a date."""
     times = when(ages["age"] or "", printed)
     if not times:
         return None

@@ -1,6 +1,6 @@
 """Reads Events of Azure's Container insights from the CSV that Log Analytics exports of its table KubeEvents.
 
-`Computer` is the node only in a kubelet's Events; in others it can be the machine that read them.
+`Computer` is the node only in a kubelet's Events; in others it can be the machine that collected them.
 """
 
 import re
@@ -22,7 +22,9 @@ _PORTAL: Final = "%m/%d/%Y, %I:%M:%S.%f %p"
 
 
 def exported(lines: Sequence[str], printed: Printed) -> Iterator[dict[str, Any]]:
-    """Yield the Events about nodes and pods in lines of which the first is the head; a row cut short gives none."""
+    """Yield the Events about nodes and pods in CSV lines, the first of which is the head; a truncated row yields
+    none.
+    """
     rows = csv_rows(lines)
     names = [each.removesuffix(" [UTC]") for each in next(rows, [])]
     if not set(names) >= _NEEDED:

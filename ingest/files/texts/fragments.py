@@ -1,7 +1,7 @@
 """Splits pasted text at the commands in it, without the marks that pages and tools put around lines.
 
-A command has what the text below it lacks: the namespace of a table, the name of an object whose head was cut
-off, the fields of columns (rules: pasted-text).
+A command has facts that the text below it lacks: the namespace of a table, the name of an object whose head was cut
+off, the paths of columns (rules: pasted-text).
 """
 
 import re
@@ -13,42 +13,42 @@ from typing import Final, NamedTuple
 _BLANKS: Final = re.compile("[\u00a0\u2000-\u200a\u202f\u205f\u3000]")
 _STARRED: Final = re.compile(rb"^\* ==> ", re.MULTILINE)
 _STAR: Final = re.compile(rb"^\* ?", re.MULTILINE)
-"""Begins each line of `minikube logs` before 1.15."""
+"""Prefix of each line of `minikube logs` before 1.15."""
 _QUOTE: Final = re.compile(r"^(?:> )+(?!\s*(?:kubectl|oc)\b)", re.MULTILINE)
 _CODE: Final = re.compile(r"^([ \t]*)`([^`\n]{20,4000})`[^`\n]{0,200}$", re.MULTILINE)
-"""A line of a table that a page has as code within a sentence."""
+"""A table row that a page shows as code within a sentence."""
 _PIPED: Final = re.compile(r"^[ \t]*\|((?:[^|\n]*\|){3,64})[ \t]*$", re.MULTILINE)
 """A row of a table in Markdown."""
 _WIDEST: Final = 300
-"""Characters of a cell that the cells above and below it are aligned with."""
+"""Characters of a cell with which the cells above and below are aligned."""
 _WIDEST_ROW: Final = 1_000
 _MOST_TIMES: Final = 4
-"""Limits of an aligned table: characters of a row, and its length by that of its text."""
+"""Limits of an aligned table: characters of a row, and its length as a multiple of its text's."""
 _FRAME: Final = re.compile("^[ \\t]*[┌└├╭╰][─┬┴┼ ].*$", re.MULTILINE)
 _SIDE: Final = re.compile("^[ \\t]*[│┃║] ?", re.MULTILINE)
 _BOX: Final = re.compile("[│┃║↑↓●]")
-"""Matches what k9s draws around a table, and in it."""
+"""Matches lines that k9s draws around and inside a table."""
 _FENCE: Final = re.compile(r"\s*(?:```|~~~|==> .{1,200} <==\s*$).*")
 _TOOL: Final = r"(?:minikube kubectl --|(?:k3s|microk8s) kubectl|microk8s\.kubectl|kubectl(?:\.exe)?|kubecolor|oc|k)"
 _OTHERS: Final = r"(?:argocd|calicoctl|cilium|crictl|docker|eksctl|flux|git|helm|istioctl|please|pls|podman|velero)"
-"""Other commands with such verbs, and prose."""
+"""Verbs of kubectl that other commands and prose also use."""
 _LISTED: Final = (
     r"(?:all|no(?:des?)?|po(?:ds?)?|ev(?:ents?)?|deploy(?:ments?)?|rs|replicasets?|sts|statefulsets?|ds|daemonsets?"
     r"|jobs?|cj|cronjobs?|svc|services?|ns|namespaces?|pvc?|pdb|hpa|vpa|leases?|machines?|nodeclaims?|nodepools?)"
 )
-"""Resources by the names that kubectl takes."""
+"""Resources by the names that kubectl accepts."""
 _PROMPTED: Final = (
     r"(?:\[[^\]\n]{1,80}\]|[^\s`]{1,60}@[^\n`]{1,80}?|[\w.-]{1,32}:[~/][^\s`]{0,80})(?:[#$%][ \t]*|>)"
     rf"(?!{_OTHERS}\b)[a-z]{{1,16}}[ \t]+(?=(?:get|describe)[ \t]+{_LISTED}(?:[ \t/,;|.]|$))"
 )
-"""A prompt with a person's own name for kubectl. Quotes and addresses of mail end in `>` too, before a blank."""
+"""A prompt before a person's own alias for kubectl. Quotes and e-mail addresses also end in `>`, before a blank."""
 _VERBS: Final = r"(?:get|describe|events|top|drain|adm|cordon|logs|delete|apply|exec|-)"
 _TYPED: Final = re.compile(
     rf"(?:[^\n`]{{0,100}}?[$#>%»\u276f\u279c~]\**[ \t]*|[ \t*]*)(?:sudo )?{_TOOL}[ \t]+(?P<args>{_VERBS}.{{0,2000}})"
 )
 _ALIAS: Final = re.compile(rf"{_PROMPTED}(?P<args>.{{0,2000}})")
 _ANY_PROMPT: Final = re.compile(r"\s*(?:\[[^\]\n]{1,80}\]|[\w.@:~/-]{0,80} ?)[$#%>\u276f\u279c](?:\s.*)?")
-"""Matches a line of a terminal, with any command or none."""
+"""Matches a line of a terminal, with or without a command."""
 _INLINE: Final = re.compile(rf"`(?:sudo )?{_TOOL}[ \t]+(?P<args>{_VERBS}[^`\n]{{0,2000}})`")
 _END: Final = re.compile(r"\||>|;|&&|`|\*\*")
 """Matches the end of a command's own arguments."""
@@ -79,19 +79,19 @@ _TEMPLATE: Final = re.compile(r"jsonpath=(.{1,2000})", re.DOTALL)
 _GO: Final = re.compile(r"(?:go-)?template=(.{1,2000})", re.DOTALL)
 _TRIMMED: Final = re.compile(r"\{\{-? ?((?:[^{}]|\{(?!\{))*?) ?-?\}\}")
 _OF_JQ: Final = re.compile(r"\|\s*jq(?:\s+-\w{1,9})*\s+['\"]?(\.(?:status|spec)\b[\w.]{0,200})['\"]?\s*\Z")
-"""Matches the end of a command that prints a part of one object."""
+"""Matches the end of a command that prints part of one object."""
 
 
 class Command(NamedTuple):
-    """The parts of a command of kubectl that the text below it needs; each is empty where it has none."""
+    """The parts of a kubectl command that the text below it needs; each is empty if the command lacks it."""
 
     verb: str = ""
     resource: str = ""
     name: str = ""
-    """The only object that it is about."""
+    """The object, if the command is about a single one."""
     namespace: str = ""
     columns: tuple[tuple[str, str], ...] = ()
-    """Heads of custom columns, with their paths."""
+    """Headings of custom columns, with their paths."""
     template: str = ""
     """The expression of `-o jsonpath`, or of the part that `jq` prints."""
 
@@ -104,7 +104,7 @@ class Fragment(NamedTuple):
 
 
 def tidied(text: str) -> str:
-    """Return text without quote marks and pipes of a table, with spaces for other blanks, in as many lines."""
+    """Return text without quote marks and table pipes, with spaces for other blanks, and the same number of lines."""
     text = text.replace("\r\n", "\n")
     if not text.isascii():
         text = _BLANKS.sub(" ", text)
@@ -115,7 +115,7 @@ def tidied(text: str) -> str:
 
 
 def _aligned(text: str) -> str:
-    """Return text whose rows of Markdown tables have their cells below each other, without the pipes."""
+    """Return text in which cells of Markdown tables are aligned, without the pipes."""
     pieces, end = list[str](), 0
     for run in _runs(text):
         pieces += text[end : run[0].start()], _without_pipes(run)
@@ -124,7 +124,7 @@ def _aligned(text: str) -> str:
 
 
 def _runs(text: str) -> Iterator[list[re.Match[str]]]:
-    """Yield the rows of each table: those without another line between them."""
+    """Yield the rows of each table: consecutive lines."""
     run = list[re.Match[str]]()
     for found in _PIPED.finditer(text):
         if run and found.start() != run[-1].end() + 1:
@@ -136,7 +136,7 @@ def _runs(text: str) -> Iterator[list[re.Match[str]]]:
 
 
 def _without_pipes(run: list[re.Match[str]]) -> str:
-    """Return the rows of a table, whose cells are not aligned if that makes them far longer."""
+    """Return the rows of a table. Cells are not aligned if that makes the rows far longer."""
     rows = [[cell.strip() for cell in found[1].split("|")] for found in run]
     widths = [min(max(map(len, column)), _WIDEST) for column in zip_longest(*rows, fillvalue="")]
     is_long = sum(widths) > _WIDEST_ROW or len(rows) * sum(widths) > _MOST_TIMES * sum(len(each[0]) for each in run)
@@ -151,12 +151,12 @@ def unstarred(data: bytes) -> bytes:
 
 
 def is_typed(line: str) -> bool:
-    """Tell whether a line is a prompt with a command of kubectl."""
+    """Tell whether a line is a prompt with a kubectl command."""
     return (_TYPED.fullmatch(line) or _ALIAS.fullmatch(line)) is not None
 
 
 def is_prompt(line: str) -> bool:
-    """Tell whether a line is a prompt, with any command or none."""
+    """Tell whether a line is a prompt, with or without a command."""
     return _ANY_PROMPT.fullmatch(line) is not None
 
 
@@ -166,9 +166,10 @@ def is_fence(line: str) -> bool:
 
 
 def fragments(lines: Sequence[str]) -> list[Fragment]:
-    """Split text at the commands in it. Lines with fences become empty, as nothing goes on across one.
+    """Split text at the commands in it. Lines with fences become empty, because nothing continues across one.
 
-    A command that names no object belongs to the one before, if both describe: people paste one text in pieces.
+    A describe command that names no object belongs to the describe command before it, because people paste one text
+    in pieces.
     """
     found = list(_commands(lines))
     made = [Fragment(Command(), list(_lines(lines, 0, found[0][0] if found else len(lines))), 0)]
@@ -186,7 +187,7 @@ def _lines(lines: Sequence[str], start: int, end: int) -> Iterator[str]:
 
 
 def _commands(lines: Sequence[str]) -> Iterator[tuple[int, int, Command]]:
-    """Yield each command with its line and the first one behind it: a backslash continues a command."""
+    """Yield each command with its first line and the line after it; a backslash continues a command."""
     for number, line in enumerate(lines):
         command, end = command_in(line), number + 1
         while command is not None and line.endswith("\\") and end < min(len(lines), number + _MOST_CONTINUED):
@@ -197,7 +198,7 @@ def _commands(lines: Sequence[str]) -> Iterator[tuple[int, int, Command]]:
 
 
 def command_in(line: str) -> Command | None:
-    """Return the command of kubectl that a line has; None without one."""
+    """Return the kubectl command in a line; None if there is none."""
     found = _TYPED.fullmatch(line) or _ALIAS.fullmatch(line)
     if found is None and "`" in line and "  " not in line.strip():
         found = _INLINE.search(line)
@@ -205,7 +206,7 @@ def command_in(line: str) -> Command | None:
 
 
 def command_of(args: str) -> Command:
-    """Read the arguments of kubectl; what is not known, is left out."""
+    """Parse the arguments of kubectl; unknown ones are left out."""
     args = args.partition("`")[0]
     try:
         words = shlex.split(args)
@@ -256,13 +257,13 @@ def _template(args: str, output: str) -> str:
 
 
 def is_about_a_part(line: str) -> bool:
-    """Tell whether a line is a command that prints a part of one object, such as its conditions."""
+    """Tell whether a line is a command that prints part of one object, such as its conditions."""
     command = command_in(line) if "jsonpath" in line or "jq" in line else None
     return command is not None and bool(command.name) and command.template.startswith(("{.status", "{.spec"))
 
 
 def spans_left(lines: Sequence[str], spans: Sequence[tuple[int, int]]) -> list[str]:
-    """Return the lines outside of the spans, which are in order; those within become empty."""
+    """Return the lines outside of the spans, which are sorted; lines inside become empty."""
     left = list(lines)
     for start, end in spans:
         left[start:end] = [""] * (end - start)

@@ -67,4 +67,4 @@ RANKS: Final = {
     for order, seconds in ((OF_POD, ("Namespace", "Priority")), (OF_NODE, ("Roles", "Role", "Labels")))
     for second in seconds
 }
-"""Ranks of headings by the field that follows the name: that of a pod or a node."""
+"""Ranks of headings, by the field that follows the name: that of a pod or of a node."""

@@ -1,4 +1,4 @@
-"""Reads parts of `kubectl describe` without its head: below a command, or a status alone (rules: pasted-text)."""
+"""Reads parts of `kubectl describe` without a head: below a command, or a status on its own (rules: pasted-text)."""
 
 import re
 from collections.abc import Iterator
@@ -25,14 +25,14 @@ from ingest.files.texts.headings import OF_POD, RANKS
 from ingest.model.objects.base import UNKNOWN_NAME
 
 _SPACED_NAME: Final = re.compile(r"Name: [a-z0-9][a-z0-9.-]{0,252}[ \t]*")
-"""A name where a page has made one space of several."""
+"""A field name in which a page reduced several spaces to one."""
 _STATE: Final = re.compile(r"[ \t]{2,}(?:Last )?State:[ \t]+[A-Z][a-z]+[ \t]*")
 IS_STATE: Final = re.compile(
     rb"^[ \t]+(?:Last )?State:[ \t]+Terminated[ \t\r]*\n[ \t]+Reason:[ \t]+[A-Z]\w+[ \t\r]*\n"
     rb"(?:[ \t]+Message:[^\n]*\n)?[ \t]+Exit Code:",
     re.MULTILINE,
 )
-"""Matches how a container ended, which people paste alone."""
+"""Matches how a container ended, which people paste on its own."""
 _KILLED: Final = re.compile(r"[ \t]+Reason:[ \t]+OOMKilled[ \t]*")
 _EVICTED: Final = "Evicted"
 _WAS_USING: Final = r"Container [a-z0-9-]{1,63} was using \w{1,30}, "
@@ -43,13 +43,13 @@ _LOW: Final = (
 )
 _IN_PROSE: Final = re.compile(_LOW)
 IS_IN_PROSE: Final = re.compile(_LOW.encode())
-"""Matches a kubelet's whole message with its amounts, which people write into their sentences."""
+"""Matches a kubelet's whole message with its amounts, which people quote in sentences."""
 _OF_STATUS: Final = frozenset(RANKS_OF_POD[each] for each in ("Status", "Reason", "Message"))
 
 
 def without_head(fragment: Fragment, printed: Printed) -> list[dict[str, Any]]:
-    """Return the objects of a fragment without the head of any: of the one node or pod that its command describes, or
-    pods of which only a status is left. Empty if a line looks like a head.
+    """Return the objects of a fragment without heads: the one node or pod that its command describes, or pods of
+    which only a status is left. Empty if a line looks like a head.
     """
     verb, resource, name, namespace, *_ = fragment.command
     lines = fragment.lines
@@ -76,7 +76,9 @@ def without_head(fragment: Fragment, printed: Printed) -> list[dict[str, Any]]:
 
 
 def _with_status(lines: list[str]) -> list[str]:
-    """Return the lines with the fields of a status that a kubelet's message implies: people cut out the message."""
+    """Return the lines with the status fields that a kubelet's message implies, because people paste only the
+    message.
+    """
     named = [field_name(each) for each in lines]
     if "Message" not in named or "Status" in named:
         return lines
@@ -103,7 +105,7 @@ def _with_containers(lines: list[str]) -> list[str]:
 
 
 def _states_only(lines: list[str], printed: Printed) -> Iterator[dict[str, Any]]:
-    """Yield the pod of which only how a container ended is left."""
+    """Yield the pod of which only the end of a container is left."""
     whole = _with_containers(lines)
     if "Containers:" not in whole or not any(map(_KILLED.fullmatch, lines)):
         return  # nothing else shows by itself what ended a container
@@ -115,7 +117,7 @@ def _states_only(lines: list[str], printed: Printed) -> Iterator[dict[str, Any]]
 
 
 def _statuses_only(lines: list[str], printed: Printed) -> Iterator[dict[str, Any]]:
-    """Yield the pods of which only the fields of a status are left, and the Events beside them."""
+    """Yield the pods of which only status fields are left, and the Events next to them."""
     fragments = [(fragment, list(_of_status(fragment, printed))) for fragment in _fragments(lines)]
     if not any(found for _, found in fragments):
         yield from _states_only(lines, printed)
@@ -127,7 +129,7 @@ def _statuses_only(lines: list[str], printed: Printed) -> Iterator[dict[str, Any
 
 
 def _fragments(lines: list[str]) -> Iterator[list[str]]:
-    """Split the lines so that each fragment has one status of a pod."""
+    """Split the lines so that each fragment has the status of one pod."""
     fragment, last = list[str](), -1
     for line in lines:
         rank = RANKS_OF_POD.get(field_name(line), len(OF_POD))
@@ -141,7 +143,7 @@ def _fragments(lines: list[str]) -> Iterator[list[str]]:
 
 
 def _of_status(lines: list[str], printed: Printed) -> list[dict[str, Any]]:
-    """Return the pod that the kubelet evicted or rejected, and its Events if the text still has its name."""
+    """Return a pod that the kubelet evicted or rejected, and its Events if the text still has the pod's name."""
     lines = lines if "Reason" in map(field_name, lines) else _with_status(lines)
     named = [field_name(each) for each in lines]
     if not {"Reason", "Message"} <= set(named):
@@ -167,7 +169,7 @@ def _of_status(lines: list[str], printed: Printed) -> list[dict[str, Any]]:
 
 
 def _headed(lines: list[str], heading: str, first: re.Pattern[str], named: list[str]) -> Iterator[str]:
-    """The lines with a heading before the first row that is of it, unless the text has that itself."""
+    """Return the lines with a heading before the first row that belongs below it, unless the text has the heading."""
     is_needed = heading not in named
     for line in lines:
         if is_needed and first.fullmatch(line if heading == "Events" else line.strip()):
@@ -177,7 +179,7 @@ def _headed(lines: list[str], heading: str, first: re.Pattern[str], named: list[
 
 
 def in_prose(lines: list[str], printed: Printed) -> Iterator[dict[str, Any]]:
-    """Yield a pod for each kubelet's message in sentences; whose pod it was, they do not say."""
+    """Yield a pod for each kubelet message in sentences; they do not say whose pod it was."""
     for message in sorted({found[0].strip() for line in lines for found in _IN_PROSE.finditer(line)}):
         head = [f"Name:  {UNKNOWN_NAME}", f"Namespace:  {UNKNOWN_NAME}", "Node:  "]
         status = ["Status:  Failed", f"Reason:  {_EVICTED}", f"Message:  {message}"]

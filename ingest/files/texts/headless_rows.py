@@ -1,5 +1,5 @@
-"""Reads rows of custom columns whose head is gone: by the command above, or by the form of the cells (rules:
-pasted-text).
+"""Reads rows of custom columns without headings: by the command above, or by the form of the cells
+(rules: pasted-text).
 """
 
 import re
@@ -13,9 +13,9 @@ from ingest.messages.reasons import spelled
 
 NONE: Final = frozenset({"", "<none>", "<unknown>", "<nil>"})
 _EMPTY: Final[Mapping[str, Callable[[], Any]]] = {"spec.taints": list, "spec.unschedulable": lambda: "false"}
-"""Values of fields that print nothing when they are empty."""
+"""Values of fields that print nothing when empty."""
 MOST_COLUMNS: Final = 64
-"""More than `kubectl get -o wide` prints, with labels as columns."""
+"""More columns than `kubectl get -o wide` prints, with labels as columns."""
 TAINT: Final = re.compile(r"map\[([^\[\]]{1,1000})\]")
 """Go's form of a taint."""
 TAINT_FIELD: Final = re.compile(r"(effect|key|timeAdded|value):(\S{0,316})")
@@ -24,12 +24,12 @@ _REASON: Final = re.compile(r"[A-Z][a-z]+(?:[A-Z][A-Za-z]*)*|OutOf\w{1,60}")
 _KINDS: Final = frozenset({"Pod", "Node"})
 _OF_EVENTS: Final = _KINDS | {"Normal", "Warning"}
 _NO_REASONS: Final = _OF_EVENTS | {"Failed", "Running", "Pending", "Succeeded"}
-"""Kinds, types and phases, which have the form of a reason."""
+"""Kinds, types and phases, which look like reasons."""
 _OF_OBJECT: Final = re.compile(r"(?!\d+[ydhms]?$)[a-z0-9][a-z0-9.-]{0,252}")
 _OF_CONTROLLER: Final = re.compile(r".*-(?:[bcdfghjklmnpqrstvwxz2456789]{5}|\d{1,4})")
-"""Matches a name that a controller made."""
+"""Matches a name that a controller generated."""
 _HASHED: Final = re.compile(r".*-(?!\d+$)[bcdfghjklmnpqrstvwxz2456789]{5}")
-"""Matches one that no node has by its number."""
+"""Matches a name that ends in a hash, which nodes' names do not."""
 _IS_ADDRESS: Final = re.compile(r"[\d.]+")
 _ONLY_TAINTS: Final = re.compile(r"\[map\[[^\[\]]{1,1000}\](?: map\[[^\[\]]{1,1000}\]){0,63}\]")
 _OF_POD: Final = re.compile(r"\b(?:operator|tolerationSeconds):")
@@ -41,7 +41,7 @@ TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z")
 
 
 def fields_of(paths: Iterable[str], cells: Iterable[str]) -> dict[str, Any]:
-    """Return the fields of an object whose paths were printed in cells."""
+    """Return the fields of an object from cells with known paths."""
     fields: dict[str, Any] = {}
     pairs = list(zip(paths, cells, strict=True))
     for path, cell in aligned([each for each in pairs if each[0] and each[1] not in NONE]):
@@ -53,7 +53,7 @@ def fields_of(paths: Iterable[str], cells: Iterable[str]) -> dict[str, Any]:
 
 
 def row_without_head(line: str, command: Command) -> tuple[str, dict[str, Any]]:
-    """Return the resource and the fields of a row whose head is gone; no resource for other text."""
+    """Return the resource and the fields of a row without headings; no resource for other text."""
     most = len(command.columns) or MOST_COLUMNS
     cells = BETWEEN_CELLS.split(line.strip(), maxsplit=most - 1)
     if command.columns:
@@ -70,7 +70,7 @@ def is_head(line: str) -> bool:
 
 
 def _by_form(cells: Sequence[str]) -> tuple[str, dict[str, Any]] | None:
-    """Return the resource and the fields of a row by the form of its cells; None where they could be others."""
+    """Return the resource and the fields of a row by the form of its cells; None if they are ambiguous."""
     names = [each for each in cells if _OF_OBJECT.fullmatch(each) and not _IS_ADDRESS.fullmatch(each)]
     of_words = [each for each in cells if re.search(r"\s", each)]
     if any(each.startswith("[map[") for each in cells):
@@ -106,9 +106,9 @@ def _are_taints(cell: str) -> bool:
 
 
 def _placed(names: Sequence[str]) -> dict[str, str]:
-    """Return the name of a pod, with its namespace and node where no other name could be these; else nothing.
+    """Return the name of a pod, with its namespace and node if no other cell could be these; else nothing.
 
-    Ordinals end the names of pods and of nodes: beside one, no name is certain. A namespace has no dot.
+    Names of pods and of nodes can end in ordinals: next to such a cell, no name is certain. A namespace has no dot.
     """
     made = [each for each in names if _OF_CONTROLLER.fullmatch(each)]
     if len(made) != 1 or not _HASHED.fullmatch(made[0]):

@@ -1,6 +1,6 @@
-"""Reads lines of a log in klog's format: as text or JSON, alone, in systemd's journal, or behind a runtime's prefix.
+"""Reads log lines in klog's format: as text or JSON, on their own, in systemd's journal, or after a runtime's prefix.
 
-Every line is hostile and may be cut: a line of any other form is None, and nothing raises (rules: kubelet-log).
+Every line is hostile and may be truncated: a line of any other form is None, and nothing raises (rules: kubelet-log).
 """
 
 import re
@@ -16,9 +16,9 @@ from ingest.files.texts.sentences import in_later_words
 Value: TypeAlias = str | list[str]
 
 LEAP_YEAR: Final = 2000
-"""Stands for the year that klog does not write; it has a 29 February."""
+"""Placeholder for the year, which klog does not write; it has a 29 February."""
 _LONGEST: Final = 16 * 1024
-"""Characters of a line that are read; lines about many pods are longer than any other."""
+"""Maximum number of characters of a line; lines about many pods are the longest."""
 _VALUES: Final = 64
 _NOT_A_LINE: Final = (TypeError, ValueError, OverflowError, RecursionError, msgspec.DecodeError)
 _JOURNAL: Final = re.compile(
@@ -30,7 +30,7 @@ _JOURNAL: Final = re.compile(
     r" (?P<host>[A-Za-z0-9][\w.-]{0,252}) (?P<program>[\w./@-]{1,64})(?:\[\d{1,10}\])?: "
     r"(?:(?:info|notice|warning|err) (?=[IWEF]\d{4} ))?"
 )
-"""The forms of journalctl, with months of any language; `oc adm node-logs` begins each line with the node."""
+"""The forms of journalctl, with month names of any language; `oc adm node-logs` puts the node before each line."""
 _SYSLOG: Final = re.compile(
     r"(?:<\d{1,3}>)?1 (?P<iso>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?(?:Z|[+-]\d\d:\d\d))"
     r" (?P<host>[A-Za-z0-9][\w.-]{0,252}) (?P<program>[\w./@-]{1,64}) \S{1,128} \S{1,32}"
@@ -50,14 +50,14 @@ _RUNTIME: Final = re.compile(
 _OF_TALOS: Final = re.compile(
     r"(?!(?:kubelet|hyperkube|k3s|rke2|std(?:out|err)): )(?P<host>[A-Za-z0-9][\w.:-]{0,252}): (?=\{|[IWEF]\d{4} )"
 )
-"""The node by its address or name, which talosctl writes before each line; a program's name is not one."""
+"""The node's address or name, which talosctl puts before each line; names of programs do not count."""
 _PREFIXES: Final = (_LABELLED, _RUNTIME, _JOURNAL, _SYSLOG, _OF_TALOS)
 _BEFORE: Final = 300
-"""Characters of an unknown prefix, as of `grep -n` and of `journalctl -o verbose`."""
+"""Maximum number of characters of an unknown prefix, such as that of `grep -n` or `journalctl -o verbose`."""
 _MARKS: Final = re.compile(r"^\s*(?:> )*`(?=[^`\n]*`$)|^(?:> )+|`$")
-"""Matches the marks of a quoted line, and of one that a page has as code."""
+"""Matches marks of a quoted line, and of one that a page formats as code."""
 _HEADER: Final = 120
-"""Characters of klog's own head of a line, at most."""
+"""Maximum number of characters of klog's own head of a line."""
 _KLOG: Final = re.compile(
     r"(?<![A-Za-z0-9])[IWEF](?P<month>\d\d)(?P<day>\d\d) (?P<clock>\d\d:\d\d:\d\d\.\d{6})"
     r" +\d+ (?P<file>[\w.-]{1,80}):\d+\] ?"
@@ -89,16 +89,16 @@ class Line(NamedTuple):
     said: str
     values: dict[str, Value]
     at: datetime | None
-    """Aware; None where the line has neither a year nor a zone."""
+    """Aware; None if the line lacks a year or a zone."""
     local: datetime | None
-    """The node's wall clock, naive and in `LEAP_YEAR`; None where klog's own time is not in the line."""
+    """The node's wall clock, naive and in `LEAP_YEAR`; None if the line lacks klog's own time."""
     host: str
-    """The machine by the journal; empty without one."""
+    """The machine's name in the journal; empty without one."""
     program: str
 
 
 def lines_with(needles: re.Pattern[bytes], data: bytes) -> Iterator[tuple[int, int]]:
-    """Yield start and end of each line that has one of the needles."""
+    """Yield start and end of each line that contains one of the needles."""
     end = -1
     for found in needles.finditer(data):
         if found.start() >= end:
@@ -108,7 +108,7 @@ def lines_with(needles: re.Pattern[bytes], data: bytes) -> Iterator[tuple[int, i
 
 
 def parse(raw: bytes, programs: tuple[str, ...] = OF_KUBELET) -> Line | None:
-    """Read one line; None for any other, and for one of a program that is not among these."""
+    """Parse one line; None for other text, and for a line of any program but these."""
     text = _MARKS.sub("", raw[:_LONGEST].decode(errors="replace").rstrip())
     try:
         line = _json(text) if text.startswith("{") else _text(text)
@@ -146,7 +146,7 @@ def _text(text: str) -> Line | None:
 
 
 def _values(body: str) -> Iterator[tuple[str, str]]:
-    """Yield names and values. After a bracket that is not closed, others count as text, so that each is read once."""
+    """Yield names and values. After an unclosed bracket, others count as text, so that each is read only once."""
     form, found = _VALUE, _VALUE.search(body)
     while found:
         value = found["value"]
@@ -173,7 +173,7 @@ def _json(text: str) -> Line | None:
         return None
     if isinstance(stamp := fields.get("__REALTIME_TIMESTAMP"), str):
         message = fields.get("MESSAGE")
-        if isinstance(message, list):  # several, or what is not UTF-8
+        if isinstance(message, list):  # several values, or not UTF-8
             texts = [each for each in message if isinstance(each, str)]
             message = texts[0] if texts else bytes(message).decode(errors="replace")
         inner = _text(message) if isinstance(message, str) else None
@@ -191,7 +191,7 @@ def _json(text: str) -> Line | None:
 
 
 def _of_json(value: Any) -> Value:
-    """Return a value in the text form; an object of Kubernetes is `namespace/name`."""
+    """Return a value in its text form; a Kubernetes object is `namespace/name`."""
     if isinstance(value, list):
         return [str(_of_json(each)) for each in value]
     if isinstance(value, dict):
@@ -206,7 +206,7 @@ def _value(text: str) -> Value:
 
 
 def _unquoted(text: str) -> str:
-    """Undo Go's quotes, which are JSON's except for bytes and letters that JSON does not escape."""
+    """Remove Go's quotes, which are JSON's except for bytes and letters that JSON does not escape."""
     if not text.startswith('"'):
         return text
     try:

@@ -1,8 +1,7 @@
 """Reads a kubelet's log lines about evictions, image GC and admission, with time, node and pod (rules: kubelet-log).
-
-klog writes neither a year nor a zone. The zone comes from the file (the journal, times in its lines), else from
-Events of the dump with the same reason and object. The year comes from the file, else from the dump's newest time. A
-time that is still unknown becomes bounds.
+klog writes neither a year nor a zone. The zone is known from the file (the journal, times in its lines), else from
+Events of the dump with the same reason and object. The year is known from the file, else from the dump's newest time.
+A time that is still unknown becomes bounds.
 """
 
 import re
@@ -34,7 +33,7 @@ _OF_KUBELET: Final = re.compile(
     rb'|"(?:SYSLOG_IDENTIFIER|_COMM)" ?: ?"kube(?:let|nswrapper)"',
     re.MULTILINE,
 )
-"""Source files of a kubelet and of no other program, or its name in a journal."""
+"""Source files that only a kubelet has, or its name in a journal."""
 _FORM: Final = re.compile(
     rb"^(?:[^\n\"{]{0,300})?[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ [\w.-]+:\d+\]"
     rb'|^\S{20,40}[ \t]+\{[^}\n]{0,1000}\}[ \t]+(?:[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6} |\{"ts":\d)'
@@ -59,9 +58,9 @@ _STARTS: Final = re.compile(
     rb"[Tt]opology [Aa]dmit [Hh]andler|SyncLoop ADD|[Nn]o sandbox for pod|No ready sandbox|ContainerStarted"
     rb"|VerifyControllerAttachedVolume|\bMountVolume|Observed pod startup duration"
 )
-"""Matches what a kubelet logs of a pod that it starts."""
+"""Matches a kubelet's log text about a pod that it starts."""
 _REST: Final = 600
-"""Bytes before and after a pod's UID in which its line may say so."""
+"""Distance from a pod's UID, in bytes, within which its line may say that the pod starts."""
 _REGISTERED: Final = re.compile(
     rb'(?:registered node\\?"[^\n]{0,40}?node\\?"?[=:](?:\{"name":)?\\?"'
     rb"|(?:kubelet_node_status|kubelet)\.go:\d+\] "
@@ -69,71 +68,71 @@ _REGISTERED: Final = re.compile(
     rb'|"Recording event message for node" node="'
     rb'|msg="Running kubelet [^"\n]{0,8000}?--hostname-override=)([a-z0-9][a-z0-9.-]{0,252})'
 )
-"""The name under which a kubelet registers its node and reports its status, or as K3s starts it."""
+"""The name under which a kubelet registers its node and reports status, or with which K3s starts it."""
 _MACHINE: Final = re.compile(rb"^Running on machine: ([A-Za-z0-9][\w.-]{0,252})\s*$", re.MULTILINE)
-"""The second line of a file that klog writes itself."""
+"""The second line of a log file that klog writes itself."""
 _ZONE_STEP: Final = timedelta(minutes=15)
 _SAME: Final = timedelta(seconds=5)
-"""An Event has whole seconds, and is written a little later than the line."""
+"""Tolerance for an Event, which has whole seconds and is written a little later than the line."""
 _QUARTER: Final = int(_ZONE_STEP.total_seconds())
 _NEAR: Final = int(_SAME.total_seconds()) + 1
 ROUNDED: Final = timedelta(seconds=1)
-"""A pod's creation has whole seconds."""
+"""Tolerance for a pod's creation time, which has whole seconds."""
 _NEWER: Final = timedelta(days=1)
 """A log may be saved this much later than the objects of its dump."""
 _MOST_PAIRS: Final = 1_000_000
-"""Pairs of a line and a time of an Event that are compared for the zones of a dump's logs."""
+"""Maximum number of pairs of a line and an Event's time that are compared to find zones of logs."""
 
 
 class DumpEvent(NamedTuple):
-    """An Event of the dump, as a line is compared with it."""
+    """An Event of the dump, as compared with log lines."""
 
     reason: str
     about: str
-    """Kind and name of its object, with the namespace of a pod."""
+    """Kind and name of its object; a pod's with the namespace."""
     first: datetime
     last: datetime
     count: int  # type: ignore[assignment]  # tuple.count is not used
 
 
 class Events(NamedTuple):
-    """Events of a dump by their reason and object."""
+    """Events of a dump by reason and object."""
 
     same: Mapping[tuple[str, str], Sequence[DumpEvent]]
     times: Mapping[tuple[str, str], Mapping[int, Iterable[datetime]]]
-    """Their first and last times, by the second of a quarter of an hour, which is the same in every zone."""
+    """Their first and last times, by the second within a quarter of an hour, which is the same in every zone."""
     pairs: Iterator[object]
-    """One is taken for each pair that is compared, so that many alike take no time without end."""
+    """Comparisons left: each compared pair takes one, so that many similar events cannot take endless time."""
 
 
 class Pod(NamedTuple):
-    """A pod of the dump; `EARLIEST` stands for an unknown time of creation."""
+    """A pod of the dump; `EARLIEST` means that its creation time is unknown."""
 
     uid: str
     created: datetime
     evicted: str = ""
-    """The text of its eviction in its status, else empty."""
+    """Its status message if it was evicted, else empty."""
 
 
-class Known(NamedTuple):
-    """A line of known text."""
+class KnownLine(NamedTuple):
+    """A log line with a known text."""
 
     line: Line
     uid: str
-    """Its pod's, where the log has it."""
+    """UID of its pod, if the log has it."""
     year: int | None
-    """The year on the node's wall clock, where the file has it."""
+    """The year on the node's wall clock, if the file has it."""
 
 
 class Log(NamedTuple):
-    lines: Sequence[Known]
+    lines: Sequence[KnownLine]
     node: str
-    """The name under which the kubelet registered its node; empty where the log lacks it."""
+    """The name under which the kubelet registered its node; empty if the log lacks it."""
     host: str
     offset: timedelta | None
     """Difference between the node's wall clock and UTC."""
     alone: Sequence[Line] = ()
-    """The known lines, none completed by another."""
+    """The known lines, not yet completed by other lines."""
 
     @property
     def newest(self) -> datetime | None:
@@ -148,12 +147,12 @@ class Placed(NamedTuple):
 
 
 def is_kubelets_log(data: bytes) -> bool:
-    """Tell whether text is a log of a kubelet, by its form and by the files of source that its lines name."""
+    """Tell whether text is a kubelet's log, by its form and by the source files in its lines."""
     return _FORM.search(data[: 1 << 18]) is not None and _OF_KUBELET.search(data) is not None
 
 
 def without_lines(data: bytes) -> str:
-    """Describe a kubelet's log without any known line."""
+    """Describe a kubelet's log without known lines."""
     is_strange = any(parse(data[start:end]) is None for start, end in lines_with(_NEEDLES, data))
     if is_strange:
         return "a kubelet's log in an unknown form"
@@ -161,9 +160,9 @@ def without_lines(data: bytes) -> str:
 
 
 def read_log(data: bytes) -> Log:
-    """Read the known lines of a kubelet's log; a line of no known text is left out."""
+    """Read the known lines of a kubelet's log; other lines are skipped."""
     uids, (years, offset) = _uids(data), clock_of(data)
-    lines: list[Known] = []
+    lines: list[KnownLine] = []
     parsed = ((parse(data[start:end]), end) for start, end in lines_with(_NEEDLES, data))
     found = [
         (line, end) for line, end in parsed if line is not None and line.said in SAID and (line.at or line.local)
@@ -174,7 +173,7 @@ def read_log(data: bytes) -> Log:
             own = line.values.get("podUID")
             pod = line.values.get("pod") or line.values.get("object")
             uid = own if isinstance(own, str) and own else _uid_at(data, uids, pod, end)
-            lines.append(Known(line, uid, year_at(years, end)))
+            lines.append(KnownLine(line, uid, year_at(years, end)))
     node = registered[1].decode() if (registered := _REGISTERED.search(data)) else ""
     offset = offset if offset is not None else _offset_of_lines(each.line for each in lines)
     lines = _of_machines(data, lines)
@@ -182,8 +181,8 @@ def read_log(data: bytes) -> Log:
     return Log(_with_resources(lines), node, host, offset, [line for line, _ in found])
 
 
-def _of_machines(data: bytes, lines: list[Known]) -> list[Known]:
-    """Give lines without a host the only machine that the file names."""
+def _of_machines(data: bytes, lines: list[KnownLine]) -> list[KnownLine]:
+    """Give lines without a host the only machine in the file."""
     machines = {found[1].decode() for found in _MACHINE.finditer(data)}
     if len(machines) != 1:
         return lines
@@ -191,8 +190,8 @@ def _of_machines(data: bytes, lines: list[Known]) -> list[Known]:
     return [each if each.line.host else each._replace(line=each.line._replace(host=host)) for each in lines]
 
 
-def _with_resources(lines: Sequence[Known]) -> list[Known]:
-    """Give lines about an eviction the resource that their own kubelet named before."""
+def _with_resources(lines: Sequence[KnownLine]) -> list[KnownLine]:
+    """Give lines about an eviction the resource that the same kubelet named before."""
     by_host: defaultdict[str, list[int]] = defaultdict(list)
     for number, each in enumerate(lines):
         by_host[each.line.host].append(number)
@@ -206,7 +205,7 @@ def _with_resources(lines: Sequence[Known]) -> list[Known]:
 
 
 def _uids(data: bytes) -> Mapping[str, list[tuple[int, str]]]:
-    """Return the places at which the log names the UID of a pod."""
+    """Return the places at which the log names UIDs of pods."""
     found: defaultdict[str, list[tuple[int, str]]] = defaultdict(list)
     for pattern in _UIDS:
         for each in pattern.finditer(data):
@@ -229,7 +228,7 @@ def _uid_at(data: bytes, uids: Mapping[str, list[tuple[int, str]]], pod: Value |
 
 
 def _offset_of_lines(lines: Iterable[Line]) -> timedelta | None:
-    """Return the zone of lines that have both times: klog's and another's with a zone."""
+    """Return the zone according to lines with two times: klog's and another one with a zone."""
     seen = Counter(
         offset
         for line in lines
@@ -239,7 +238,7 @@ def _offset_of_lines(lines: Iterable[Line]) -> timedelta | None:
 
 
 def _offset(local: datetime, at: datetime) -> timedelta | None:
-    """Return the zone in which the wall clock showed `local` at a time; None where the world has no such zone."""
+    """Return the zone in which the wall clock showed `local` at a time; None if no zone on earth fits."""
     for year in (at.year, at.year - 1, at.year + 1):
         if (dated := _in_year(local, year)) is None:
             continue
@@ -254,17 +253,17 @@ def _in_year(local: datetime, year: int) -> datetime | None:
     try:
         return local.replace(year=year)
     except ValueError:
-        return None  # the 29 February of another year
+        return None  # 29 February of another year
 
 
 def object_key(event: Event) -> str:
-    """Return the object of an Event, to compare it with another's."""
+    """Return a key of an Event's object for comparisons."""
     about = event.involved_object or event.regarding
     return "" if about is None else f"{about.kind}/{about.namespace if about.kind == 'Pod' else ''}/{about.name}"
 
 
 def grouped(events: Iterable[DumpEvent]) -> Events:
-    """Group Events for `placed`."""
+    """Index Events for `placed`."""
     same: defaultdict[tuple[str, str], list[DumpEvent]] = defaultdict(list)
     times: defaultdict[tuple[str, str], defaultdict[int, dict[datetime, None]]] = defaultdict(
         lambda: defaultdict(dict)
@@ -318,7 +317,9 @@ def placed(
 def dated(
     local: datetime | None, year: int | None, newest: datetime, limit: datetime, offset: timedelta | None
 ) -> datetime | None:
-    """Return when a clock showed this: in its year, else the nearest to `newest`, and not after `limit`."""
+    """Return when a clock showed this time: in its year, else as near to `newest` as possible, and not after
+    `limit`.
+    """
     if local is None:
         return None
     years = [year] if year is not None else range(newest.year - 8, newest.year + 2)
@@ -340,7 +341,7 @@ def _second(at: datetime) -> int:
 
 
 def _offset_by_events(log: Log, node: str, events: Events) -> timedelta | None:
-    """Return the zone in which lines and the Events about the same agree; None where two zones explain as many."""
+    """Return the zone in which most lines and Events about the same agree; None if two zones fit equally well."""
     votes: Counter[timedelta] = Counter()
     for line, uid, _ in log.lines:
         same = resource.event_of(resource.Line(line.said, line.values, uid=uid), node, EARLIEST)
@@ -370,11 +371,11 @@ def _mark_reported(lines: list[Placed], node: str, events: Events) -> Iterator[P
                     break
                 reported.add(left.pop(place)[1])
     for number, each in enumerate(lines):
-        yield each._replace(line=msgspec.structs.replace(each.line, told=True)) if number in reported else each
+        yield each._replace(line=msgspec.structs.replace(each.line, is_reported=True)) if number in reported else each
 
 
 def _nearest(lines: Sequence[tuple[datetime, int]], event: DumpEvent, slack: timedelta) -> int | None:
-    """Return which of the lines, in order of time, is nearest to an Event's first or last time."""
+    """Return the line, of lines in order of time, that is nearest to an Event's first or last time."""
 
     def distance(place: int) -> tuple[timedelta, int]:
         at, number = lines[place]

@@ -1,4 +1,4 @@
-"""Reads the logs of kubelets and schedulers in a dump; lines get their times once all objects are known."""
+"""Reads logs of kubelets and schedulers in a dump; lines get their times once all objects are known."""
 
 import re
 from bisect import bisect_left
@@ -17,7 +17,13 @@ from ingest.files.history import Fact
 from ingest.files.lines import named
 from ingest.files.recognize import Thing, node_in_path
 from ingest.files.texts.kubelet_log import DumpEvent, Log, Placed, Pod, grouped, object_key, placed, read_log
-from ingest.files.texts.scheduler_log import SchedulerLog, is_schedulers_log, read_attempts, told, with_times
+from ingest.files.texts.scheduler_log import (
+    SchedulerLog,
+    is_schedulers_log,
+    read_attempts,
+    scheduler_events,
+    with_times,
+)
 from ingest.model.objects.base import UNKNOWN_NAME, Condition, in_utc
 from ingest.model.objects.event import Event, EventTimes, event_time
 from ingest.model.observation import EARLIEST, LATEST, UNDECODABLE, Position
@@ -47,7 +53,9 @@ class _Status(msgspec.Struct, frozen=True):
 
     @property
     def evicted(self) -> str:
-        """Return the text of an eviction: a pod whose process exits with 0 has it in its condition alone."""
+        """Return the message of an eviction, even if only a condition has it, because the pod's process exited with
+        0.
+        """
         if self.reason == "Evicted":
             return self.message
         ends = (each.message for each in self.conditions or () if each.reason == "TerminationByKubelet")
@@ -55,7 +63,7 @@ class _Status(msgspec.Struct, frozen=True):
 
 
 class _Pod(EventTimes, frozen=True):
-    """A pod's time of creation is where an Event has its own."""
+    """A pod; an Event about its creation can stand in for its creation time."""
 
     status: _Status | None = None
 
@@ -71,7 +79,7 @@ class _File(NamedTuple):
 
 
 class Logs:
-    """The logs of a dump: `add` each, then read `newest` and `uids`, then ask for the `facts`."""
+    """The logs of a dump: call `add` for each, then read `newest` and `uids`, then call `facts`."""
 
     def __init__(self) -> None:
         self._files: list[_File] = []
@@ -80,7 +88,7 @@ class Logs:
         """64 bits for each line that is read, the same in a part of its log."""
 
     def add(self, path: Path, data: bytes, saved_at: datetime = EARLIEST) -> int:
-        """Read a log, and return the number of lines that were recognised. EARLIEST is an unknown time of saving."""
+        """Read a log, and return the number of known lines. EARLIEST means an unknown time of saving."""
         log = read_log(data)
         self.texts.update(xxhash.xxh3_64_intdigest(repr(each).encode(errors="replace")) for each in log.alone)
         by_host: defaultdict[str, list[int]] = defaultdict(list)
@@ -104,17 +112,17 @@ class Logs:
 
     @property
     def newest(self) -> datetime | None:
-        """Return the newest time that the logs state in full: one without a year needs the rest of the dump."""
+        """Return the newest time that the logs state in full; a time without a year needs the rest of the dump."""
         return max(filter(None, (each.log.newest for each in self._files)), default=None)
 
     @property
     def hosts(self) -> set[str]:
-        """Return the nodes of the logs by their own lines, empty for a log that names none."""
+        """Return the nodes named by the logs themselves; an empty name for a log that names none."""
         return {each.log.node or each.log.host for each in self._files}
 
     @property
     def nodes_of_pods(self) -> dict[str, set[str]]:
-        """Return the nodes of the logs whose lines are about a pod, by `namespace/name`."""
+        """Return the nodes of the logs with lines about a pod, by `namespace/name`."""
         found = defaultdict[str, set[str]](set)
         for each in self._files:
             if host := each.log.node or each.log.host:
@@ -161,7 +169,7 @@ class Logs:
             return
         known = list(known)
         of_dump, uids = list(_dump_events(known)), _pods_by_name(known)
-        events, told_of = grouped(of_dump), _pods_told_of(known, of_dump)
+        events, mentioned = grouped(of_dump), _mentioned_pods(known, of_dump)
         for path, tried in self._schedulers:
             attempts = list(with_times(tried, newest, uids))
             for number, (at, attempt) in enumerate(attempts, start=1):
@@ -171,7 +179,7 @@ class Logs:
                     thing, "", at, Position(named(path), f"attempt {number} of the scheduler"), is_from_text=True
                 )
             has_year = is_dated or all(each.year is not None or each.line.at for each in tried.attempts)
-            for event in told(attempts, told_of, is_dated=has_year):
+            for event in scheduler_events(attempts, mentioned, is_dated=has_year):
                 yield _event_fact(event, Position(named(path), "the scheduler's lines about a pod"))
         nodes = sorted(
             {fact.thing.identity[2] for fact in known if fact.thing.resource == NODES.name and fact.thing.identity}
@@ -205,21 +213,23 @@ def _event_fact(event: Event, position: Position) -> Fact:
     return Fact(thing, "", event.last_timestamp, position, is_from_text=True)
 
 
-def _pods_told_of(facts: Iterable[Fact], events: Iterable[DumpEvent]) -> set[str]:
-    """The pods that are in a dump, and those of which its Events say that no node was found, `namespace/name`."""
+def _mentioned_pods(facts: Iterable[Fact], events: Iterable[DumpEvent]) -> set[str]:
+    """Return the pods that are in a dump, and those about which its Events say that no node was found, as
+    `namespace/name`.
+    """
     objects = (each.thing.identity for each in facts if each.thing.resource == PODS.name and each.thing.identity)
     about = (each.about.removeprefix("Pod/") for each in events if each.reason == "FailedScheduling")
     return {*("/".join(identity[1:3]) for identity in objects), *about}
 
 
 def _named(path: Path) -> str:
-    """Return the node by a path that was made to name it, `nodes/NODE/kubelet.log` or `NODE.kubelet.log`."""
+    """Return the node by a path that names it on purpose: `nodes/NODE/kubelet.log` or `NODE.kubelet.log`."""
     match = _NODE_IN_NAME.fullmatch(path.name)
     return node_in_path(path) or (match["node"] if match else "")
 
 
 def _of_host(host: str, nodes: Sequence[str]) -> str:
-    """Return the node of a host if exactly one matches: either name may have a domain. `nodes` are sorted."""
+    """Return the node of a host if exactly one matches; either name may have a domain. `nodes` are sorted."""
     if not host:
         return ""
     ends = [found.start() for found in re.finditer(r"\.", host)]
@@ -247,7 +257,7 @@ def _nodes_of_pods(facts: Iterable[Fact]) -> dict[str, set[str]]:
 
 
 def _in_path(path: Path, nodes: Sequence[str]) -> str:
-    """Return the node whose name is in the name of a file or of its folder, such as `kubelet-NODE.log`."""
+    """Return the node whose name is part of the name of a file or its folder, such as `kubelet-NODE.log`."""
     found = {
         part[start + 1 : end]
         for part in (path.name, path.parent.name)
@@ -278,7 +288,7 @@ def _dump_events(facts: Iterable[Fact]) -> Iterator[DumpEvent]:
 
 
 def _pods_by_name(facts: Iterable[Fact]) -> dict[str, Pod]:
-    """Pods by `namespace/name`, from objects and from Events; names that several pods had are left out."""
+    """Return pods by `namespace/name`, from objects and from Events, except names that several pods had."""
     found: defaultdict[str, set[str]] = defaultdict(set)
     created, evicted = dict[str, datetime](), dict[str, str]()
     for fact in facts:

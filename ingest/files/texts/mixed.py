@@ -1,4 +1,4 @@
-"""Finds JSON or YAML objects between other text: in the fences of a ticket, or below commands of a terminal."""
+"""Finds JSON or YAML objects between other text: in the fences of a ticket, or below commands in a terminal."""
 
 import json
 import re
@@ -9,25 +9,25 @@ from ingest.files.texts.fragments import is_about_a_part, is_typed
 from ingest.model.objects.base import UNKNOWN_NAME
 
 LIMIT_BYTES: Final = 4 << 20
-"""The largest file that is looked through for several forms; a larger one was written by a program."""
+"""Maximum size of a file that is searched for several forms; a larger one was written by a program."""
 _MAY_BE: Final = re.compile(rb"^[ \t]*(?:```|~~~)|\bkubectl |\boc |_manager_state\b", re.MULTILINE)
 _FENCE: Final = re.compile(r"[ \t]*(?:```|~~~)[^`]*")
 _BEGINS: Final = re.compile(rb"^(?:\{\s*$|(?:apiVersion|kind): \S)", re.MULTILINE)
 _YAML_BEGINS: Final = re.compile(r"(?:apiVersion: \S{1,100}|kind: [A-Z]\w{1,100})\s*")
 _OF_YAML: Final = re.compile(r"\s|[A-Za-z][\w-]*:(?:\s|$)|- |#|---|$")
-"""Begins a line of a YAML object, or is empty."""
+"""Matches the start of a line of a YAML object, or an empty line."""
 _BRACKETS: Final = ("}", "]")
 _MOST_BEFORE: Final = 20
-"""Lines of comments and warnings before an object."""
+"""Matches lines of comments and warnings before an object."""
 _ASKED: Final = re.compile(r"/api/v1/nodes/([a-z0-9][a-z0-9.-]{0,252})/proxy/")
 _OBJECT: Final = re.compile(
     r"(?:\{\s*\"|\[\s*\{|(?:---|#[^\n]*|Warning:[^\n]*|\s)*(?:- )?(?:apiVersion|kind|items|metadata):)"
 )
 
 _CHECKPOINT: Final = re.compile(r'\{\s*"policyName": ?"(?:none|static|None|Static|BestEffort)"')
-"""Begins a checkpoint of a kubelet."""
+"""Matches the start of a kubelet's checkpoint."""
 _COMMENT: Final = re.compile(r'^([ \t]*["{}\]][^\n#]{0,500})#[^\n"]*$', re.MULTILINE)
-"""A person's note behind a line of JSON."""
+"""Matches a person's comment after a line of JSON."""
 _ON_NODE: Final = re.compile(
     r"\bnode/([a-z0-9][a-z0-9.-]{0,252})|\bssh (?:\S{1,64}@)?([a-z0-9][a-z0-9.-]{0,252})(?=[ \n]|\Z)"
     r"|\b(?:docker|podman|nerdctl) exec (?:-(?:it?|ti?|-interactive|-tty) ){0,4}([a-z0-9][a-z0-9.-]{0,252})(?=[ \n])"
@@ -35,24 +35,24 @@ _ON_NODE: Final = re.compile(
     r"|\b(?:(?:kubectl|oc|k|docker|podman|nerdctl|crictl) (?:[^\n|;&]{1,200} )?(?:exec|debug|run)|talosctl"
     r"|ssh|multipass exec|lxc exec|nsenter|chroot|gcloud|aws|az)\b()"
 )
-"""A node in a command or in a prompt; it is empty below a command that goes elsewhere."""
+"""Finds a node in a command or in a prompt; it is empty for a command that runs elsewhere."""
 _NEAR: Final = 400
-"""Characters before a checkpoint in which its command is."""
+"""Distance before a checkpoint, in characters, in which its command is searched."""
 _LONGEST: Final = 1 << 18
-"""Characters of a checkpoint that are read."""
+"""Maximum number of characters of a checkpoint."""
 
 
 class MixedText(NamedTuple):
     objects: list[bytes]
     """Texts of objects, as JSON or YAML."""
     nodes: list[str]
-    """The node in the command or the prompt above each object; the empty text without one."""
+    """The node in the command or the prompt above each object; empty without one."""
     rest: bytes
-    """All other text, with as many lines."""
+    """All other text, with the same number of lines."""
 
 
 def is_mixed(data: bytes) -> bool:
-    """Tell whether text holds objects and something else, in fences or below commands."""
+    """Tell whether text contains objects and other text, in fences or below commands."""
     if len(data) > LIMIT_BYTES or not _MAY_BE.search(data):
         return False
     if any(map(is_about_a_part, data.decode(errors="replace").splitlines())):
@@ -62,7 +62,7 @@ def is_mixed(data: bytes) -> bool:
 
 
 def has_objects(data: bytes) -> bool:
-    """Tell whether text has an object of Kubernetes between its lines; tried after all other forms."""
+    """Tell whether text has a Kubernetes object between its lines; tried after all other forms."""
     return len(data) <= LIMIT_BYTES and _BEGINS.search(data) is not None and bool(split_mixed(data).objects)
 
 
@@ -85,14 +85,14 @@ def split_mixed(data: bytes) -> MixedText:
 
 
 def _checkpoints(text: str) -> tuple[list[bytes], list[str], str]:
-    """Return a kubelet's checkpoints that were printed into a text, the node of each, and the text without them."""
+    """Return kubelets' checkpoints in a text, the node of each, and the text without them."""
     objects, nodes, pieces, end = list[bytes](), list[str](), list[str](), 0
     if _CHECKPOINT.search(text):
         text = _COMMENT.sub(r"\1", text)
     for found in _CHECKPOINT.finditer(text):
         start = found.start()
         if start < end or not (whole := _decoded(text[start : start + _LONGEST])):
-            continue  # within the one before, or cut
+            continue  # inside the previous one, or truncated
         value, length = whole
         named = _ON_NODE.findall(text[max(start - _NEAR, end) : start])
         objects.append(json.dumps(value).encode())
@@ -103,7 +103,7 @@ def _checkpoints(text: str) -> tuple[list[bytes], list[str], str]:
 
 
 def _decoded(text: str) -> tuple[Any, int] | None:
-    """Return the value that a text begins with, and its length: people lose the last bracket of it."""
+    """Return the value at the start of a text, and its length; its last bracket may be missing."""
     block = text.partition("\n\n")[0]
     for whole, most in ((text, len(text)), (f"{block}}}", len(block))):
         try:
@@ -115,9 +115,9 @@ def _decoded(text: str) -> tuple[Any, int] | None:
 
 
 def _chunks(lines: list[str]) -> Iterator[tuple[list[str], list[str]]]:
-    """Yield what is between fences and commands, with the line of the fence or command before it.
+    """Yield texts between fences and commands, each with the line of the fence or command before it.
 
-    An object that begins below other text, at the start of a line, is by itself too.
+    An object that starts below other text, at the start of a line, is separate, too.
     """
     marks, chunk, end, is_object = list[str](), list[str](), None, False
     for line in lines:
@@ -140,7 +140,7 @@ def _chunks(lines: list[str]) -> Iterator[tuple[list[str], list[str]]]:
 
 
 def _begun(line: str) -> Callable[[str], object] | None:
-    """Return a test for the line that ends the object beginning here; None if none begins.
+    """Return a test for the line that ends the object starting here; None if none starts.
 
     JSON ends with its bracket, YAML before the first other line.
     """

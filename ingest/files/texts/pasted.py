@@ -1,4 +1,4 @@
-"""Reads what people paste, text of `kubectl describe` and tables of `kubectl get`, as objects of a dump."""
+"""Reads text that people paste from `kubectl describe` and `kubectl get`, as objects of a dump."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -34,14 +34,14 @@ _FORMS: Final = (
     *(IS_DESCRIBED, IS_LEASED, IS_TABLE, HAS_ROWS, IS_STATUS, IS_STATE, IS_EXPORTED, IS_YAML_STATUS, IS_IN_PROSE),
 )
 _NARROWEST: Final = 70
-"""Characters of a terminal's line, at least."""
+"""A text whose longest line is shorter than this was not wrapped by a terminal."""
 _BROKEN: Final = 3
-"""Lines of a terminal's full width, at least, of a text that it broke."""
+"""So many lines of exactly the same, greatest width show that a terminal wrapped the text."""
 _SPACES: Final = re.compile(r"(?<![ \t])[ \t]+")
 
 
 def is_pasted(head: bytes) -> bool:
-    """Tell whether text holds what `kubectl describe` or `kubectl get` prints for people."""
+    """Tell whether text contains output of `kubectl describe` or `kubectl get` for people."""
     if any(each.search(head) for each in _FORMS):
         return True
     text = tidied(unstarred(head).decode(errors="replace"))
@@ -52,7 +52,7 @@ def is_pasted(head: bytes) -> bool:
 
 
 def _may_be_read(fragment: Fragment) -> bool:
-    """Tell whether a fragment can be read: by its command, or as a line is a table's head or a row."""
+    """Tell whether a fragment can be read: by its command, or because a line is a table's head or a row."""
     command = fragment.command
     is_described = command.verb == "describe" and bool(command.name) and command.resource in {"nodes", "pods"}
     is_named = bool(command.resource and (command.template or command.columns))
@@ -89,9 +89,9 @@ def pasted_parts(data: bytes, at: datetime | None, modified_at: datetime) -> Ite
 
 
 def _whole_lines(text: str, modified_at: datetime) -> str:
-    """Return text with the lines that a terminal broke at its width put together, if it has more facts then.
+    """Return text with the lines joined that a terminal wrapped, if more objects and conditions can then be read.
 
-    Longer words alone prove nothing: lines of tables can be equally long, and prose can follow them.
+    The width alone proves nothing: lines of tables can be equally long, and prose can follow them.
     """
     lines = text.splitlines()
     width = max(map(len, lines), default=0)
@@ -108,13 +108,13 @@ def _facts(found: Iterable[Mapping[str, Any]]) -> int:
 
 
 def _objects(lines: list[str], printed: Printed) -> Iterator[dict[str, Any]]:
-    """Yield the objects in any form; only if there is none, the messages in sentences, which may quote another."""
+    """Yield the objects in any form; only if there are none, messages in sentences, which may quote another text."""
     found = list(_in_forms(lines, printed))
     yield from found or in_prose(lines, printed)
 
 
 def _in_forms(lines: list[str], printed: Printed) -> Iterator[dict[str, Any]]:
-    """Yield the objects that are described, and those of the other lines: without a head, rows of Events, tables."""
+    """Yield described objects, then those of the other lines: without a head, rows of Events, tables."""
     if lines and IS_EXPORTED.match(lines[0].encode()):
         yield from exported(lines, printed)
         return
@@ -128,7 +128,7 @@ def _in_forms(lines: list[str], printed: Printed) -> Iterator[dict[str, Any]]:
 
 
 def _newest_own(found: Iterable[Mapping[str, Any]]) -> datetime | None:
-    """Return the newest time that objects have themselves, as Events in custom columns do; an age is not a time."""
+    """Return the newest time that objects themselves have, such as Events in custom columns; ages do not count."""
     times = chain.from_iterable(map(_own_times, found))
     dated = (zoned(datetime.fromisoformat(each)) for each in times if each)
     return max((each for each in dated if EARLIEST <= each < LATEST), default=None)
@@ -142,9 +142,9 @@ def _own_times(each: Mapping[str, Any]) -> Iterator[str | None]:
 
 
 def _printed_after(found: Iterable[Mapping[str, Any]], at: datetime) -> datetime:
-    """Return when text was printed at the earliest: an Event of a kubelet about a pod follows the pod's start.
+    """Return the earliest time at which text was printed: an Event of a kubelet about a pod follows the pod's start.
 
-    `at` is the time from which the ages of the Events were counted.
+    `at` is the time from which ages of the Events were counted.
     """
     started: dict[str, datetime] = {}
     seen: list[tuple[str, datetime]] = []
@@ -157,9 +157,9 @@ def _printed_after(found: Iterable[Mapping[str, Any]], at: datetime) -> datetime
 
 
 def _without_tabs(text: str) -> str:
-    """Text with two spaces in place of the tabs with which kubectl before 1.9 separates columns.
+    """Return text with two spaces in place of tabs, with which kubectl before 1.9 separates columns.
 
-    Tabs below a template stay: an empty value may lie between two of them.
+    Tabs below a template stay, because an empty value may be between two of them.
     """
     if "\t" not in text:
         return text

@@ -10,15 +10,15 @@ from ingest.files.texts.sentences import pods_of_sentence
 from ingest.resources.kubelet_log import LOW_ON_SOMETHING, OWN_LIMIT, SAID, SUCCESS, TIMED_OUT, WAITING
 
 _ROUND: Final = timedelta(seconds=60)
-"""A round of the eviction manager, waiting for its pod included."""
+"""Duration of a round of the eviction manager, including the wait for its pod."""
 _YEAR: Final = timedelta(days=366)
 """The length of the leap year in which klog's times are placed, because klog writes no year."""
 
 
 def in_order(lines: Sequence[tuple[Line, int]]) -> list[tuple[Line, int]]:
-    """Return the lines, oldest first, each with its place: stores of logs answer with the newest first.
+    """Return the lines, oldest first, each with its index, because log stores answer newest first.
 
-    If a line lacks a time, the order stays, or is reversed where most lines are older than the line above.
+    If a line lacks a time, the order stays, or is reversed if most lines are older than the line above.
     """
     ages = [_after(line, above) for (above, _), (line, _) in pairwise(lines) if line.host == above.host]
     is_newest_first = sum(each < timedelta() for each in ages) > sum(each > timedelta() for each in ages)
@@ -28,12 +28,14 @@ def in_order(lines: Sequence[tuple[Line, int]]) -> list[tuple[Line, int]]:
 
 
 def _after(line: Line, above: Line) -> timedelta:
-    """Return how long after another a line was written, by klog's own clock if both have it."""
+    """Return how long after another line a line was written, by klog's own clock if both have it."""
     return next(_times_after(line, above), timedelta())
 
 
 def _times_after(line: Line, above: Line) -> Iterator[timedelta]:
-    """Yield the time between two lines by each clock that both have. klog writes no year: half of one wraps round."""
+    """Yield the time between two lines by each clock that both have. klog writes no year, so a difference of half a
+    year wraps around.
+    """
     if line.local is not None and above.local is not None:
         after = line.local - above.local
         yield after if abs(after) < _YEAR / 2 else after + (_YEAR if after < timedelta() else -_YEAR)
@@ -45,8 +47,9 @@ def with_resources(lines: Sequence[Line]) -> list[Line]:
     """Return the lines, each eviction with the resource of the round before it: one round evicts one pod.
 
     A filtered log may lack the line that names the resource. Then the line that ranks the pod shows that the node was
-    low on something. Without it, the message is empty, because the reason is not known: a node under pressure evicts
-    pods for their own limits too. In a log that names resources and began long before, it was the pod's own limit.
+    low on something. Without it, the message is empty, because the reason is unknown: a node under pressure also
+    evicts pods for their own limits. In a log that names resources and started long before, the reason was the pod's
+    own limit.
     """
     completed: list[Line] = []
     is_whole = any(SAID[each.said].kind == "must_evict" for each in lines)
@@ -75,7 +78,7 @@ def with_resources(lines: Sequence[Line]) -> list[Line]:
 
 
 def with_refusals(lines: Sequence[Line]) -> list[Line]:
-    """Return the lines, an Event about a refusal in later words: old kubelets had those of evictions."""
+    """Return the lines with an Event about each refusal in current words; old kubelets used those of evictions."""
     refused, completed = dict[str, Line](), list[Line]()
     for line in lines:
         kind, pod = SAID[line.said].kind, str(line.values.get("pod") or line.values.get("object"))
@@ -92,12 +95,11 @@ def with_refusals(lines: Sequence[Line]) -> list[Line]:
 
 
 def each_pod(line: Line, evicted: dict[tuple[str, str], Line]) -> Iterator[Line]:
-    """Yield a line, then an eviction of each pod that it names and that is not yet known.
+    """Yield a line, then an eviction of each pod in it that is not yet known.
 
-    A line that waits for pods is dropped, because their evictions replace it.
-
-    `evicted` has the last eviction of each pod by host and `namespace/name`; it is changed. A round for pressure
-    evicts one pod: several were evicted for their own limits, also those of lines before.
+    A line about waiting for pods is dropped, because their evictions replace it. `evicted` has the last eviction of
+    each pod by host and `namespace/name`; it is changed. A round for pressure evicts one pod, so several pods were
+    evicted for their own limits, also those of previous lines.
     """
     if line.said != WAITING:
         yield line

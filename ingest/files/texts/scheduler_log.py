@@ -1,6 +1,5 @@
 """Reads attempts to place pods in a scheduler's log: results from -v=2 on, scores at -v=10 (rules: scheduler-log).
-
-klog writes neither a year nor a zone. A scheduler's own clock shows UTC unless its file shows another zone.
+klog writes neither a year nor a zone. A scheduler's clock is assumed to show UTC unless its file shows another zone.
 """
 
 import re
@@ -24,7 +23,7 @@ _OF_SCHEDULER: Final = re.compile(
     rb"(?:schedule_one|scheduling_queue|active_queue|backoff_queue|generic_scheduler|scheduler/scheduler)\.go:\d"
     rb"|[IWE]\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ (?:factory\.go:\d+\] \"?Unable to schedule |scheduler\.go:\d+\] pod )"
 )
-"""Source files of a scheduler and of no other program."""
+"""Source files that only a scheduler has."""
 _PROGRAMS: Final = ("scheduler", "k3s", "rke2", "microk8s")
 _BEGUN: Final = "Attempting to schedule pod"
 _NO_FIT: Final = "Unable to schedule pod; no fit; waiting"
@@ -39,7 +38,7 @@ _REFUSALS: Final = {
     "Node failed spreadConstraint: matchNum + selfMatchNum - minMatchNum > maxSkew": "PodTopologySpread",
     "Won't schedule pod onto node due to volume (mismatch on label key)": "VolumeZone",
 }
-"""The lines of plugins that filter out a node; most plugins log nothing."""
+"""Lines of plugins that filter out a node; most plugins log nothing."""
 _SAID: Final = frozenset({_BEGUN, _NO_FIT, _NO_NODES, _BOUND, _SCORED, _TOTAL, _TRIED, *_REFUSALS})
 _POD_NAME: Final = r"[a-z0-9-]{1,63}/[a-z0-9.-]{1,253}"
 _POD: Final = rf"(?P<pod>{_POD_NAME})"
@@ -63,7 +62,7 @@ _OLD: Final = (
     ),
     (_TRIED, re.compile(rf"Node {_NODE} is a potential node for preemption\.")),
 )
-"""The sentences up to 1.18; the last one does not name the pod, and older schedulers write no slash in its name."""
+"""Sentences up to 1.18. The last one does not name the pod, and older schedulers write no slash in its name."""
 _NEEDLES: Final = re.compile(
     rb"Attempting to schedule pod|Unable to schedule |Successfully bound pod to node| is bound successfully on node "
     rb"|Plugin scored node for pod|Calculated node's final score for pod|potential node for preemption"
@@ -74,20 +73,20 @@ _IS_POD: Final = re.compile(_POD_NAME)
 _NAME: Final = re.compile(r"[\w./-]{1,253}")
 _MOST_LINES: Final = 1_000_000
 _MOST_OPEN: Final = 1000
-"""Attempts without a result that are remembered."""
+"""Maximum number of attempts without a result that are remembered."""
 _MOST_NODES: Final = 500
 _MOST_PLUGINS: Final = 64
 _AHEAD: Final = timedelta(days=1)
 
 
-class Tried(NamedTuple):
+class LoggedAttempt(NamedTuple):
     attempt: Attempt
     line: Line
     year: int | None
 
 
 class SchedulerLog(NamedTuple):
-    attempts: list[Tried]
+    attempts: list[LoggedAttempt]
     offset: timedelta
 
 
@@ -99,14 +98,14 @@ class _Open(NamedTuple):
 
 
 def is_schedulers_log(data: bytes) -> bool:
-    """Tell whether text is a log of a scheduler, by the files of source that its lines name."""
+    """Tell whether text is a scheduler's log, by the source files in its lines."""
     return _OF_SCHEDULER.search(data) is not None
 
 
 def read_attempts(data: bytes) -> SchedulerLog:
     """Read the attempts that have a result."""
     years, offset = clock_of(data)
-    attempts: list[Tried] = []
+    attempts: list[LoggedAttempt] = []
     begun: dict[str, _Open] = {}
     pod = ""
     for start, end in islice(lines_with(_NEEDLES, data), _MOST_LINES):
@@ -121,7 +120,7 @@ def read_attempts(data: bytes) -> SchedulerLog:
         if said in {_NO_FIT, _NO_NODES, _BOUND}:
             attempt = _result(said, values, pod, begun.pop(pod, None))
             if attempt.text or attempt.node:
-                attempts.append(Tried(attempt, line, year_at(years, end)))
+                attempts.append(LoggedAttempt(attempt, line, year_at(years, end)))
         elif said in _SAID:
             if said == _BEGUN or pod not in begun:
                 begun.pop(pod, None)
@@ -141,7 +140,7 @@ def _in_later_words(line: Line) -> tuple[str, Mapping[str, Value]]:
 
 
 def _note(said: str, values: Mapping[str, Value], begun: _Open) -> None:
-    """Add what a line has about a node."""
+    """Add the content of a line about a node."""
     score = _text(values.get("score"))
     node, plugin = (_name(values.get(name)) for name in ("node", "plugin"))
     is_known = node in begun.plugins or len(begun.plugins) < _MOST_NODES
@@ -188,8 +187,9 @@ def _number(value: Value | None) -> int | None:
 
 
 def with_times(log: SchedulerLog, newest: datetime, pods: Mapping[str, Pod]) -> Iterator[tuple[datetime, Attempt]]:
-    """Yield the attempts with their times, and the UIDs of those of the dump's `pods` that existed then. An unknown
-    year is the nearest to `newest`, the newest time of the dump.
+    """Yield the attempts with their times, and the UIDs of those of the dump's `pods` that existed then.
+
+    An unknown year is the one nearest to `newest`, the newest time of the dump.
     """
     for attempt, line, year in log.attempts:
         at = line.at or dated(line.local, year, newest, newest + _AHEAD, log.offset)
@@ -199,11 +199,13 @@ def with_times(log: SchedulerLog, newest: datetime, pods: Mapping[str, Pod]) -> 
             yield at, replace(attempt, at=at, uid=uid)
 
 
-def told(attempts: Iterable[tuple[datetime, Attempt]], known: Container[str], *, is_dated: bool) -> Iterator[Event]:
+def scheduler_events(
+    attempts: Iterable[tuple[datetime, Attempt]], known: Container[str], *, is_dated: bool
+) -> Iterator[Event]:
     """Yield the Events that a scheduler writes with these lines, about pods that are not `known` by `namespace/name`.
 
     There is one for each pod and text, and one for the placement of a pod that failed before. Without `is_dated`,
-    their year is the latest that is possible.
+    their year is the latest possible.
     """
     failed = dict[tuple[str, str], tuple[datetime, datetime, int]]()
     placed = dict[str, tuple[datetime, str]]()

@@ -26,14 +26,14 @@ _PRESSURES: Final = {
     "node.kubernetes.io/disk-pressure": "DiskPressure",
     "node.kubernetes.io/pid-pressure": "PIDPressure",
 }
-"""Conditions by the taints that come and go with them."""
+"""Conditions, by the taints that accompany them."""
 NOTHING: Final = Section("", [])
 
 
 def containers(section: Section | None) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Yield the entry of each container in the spec, and in the status, in the form of the API."""
+    """Yield the entry of each container in the spec, and in the status, in the API's form."""
     name, lines = "", list[str]()
-    for line in [*(section or NOTHING).lines, "  end:"]:  # a head after the last container
+    for line in [*(section or NOTHING).lines, "  end:"]:  # a heading after the last container
         head = re.fullmatch(r"  (\S{1,63}):[ \t]*", line)
         if head is None:
             lines.append(line)
@@ -68,13 +68,13 @@ def _state(section: Section | None) -> dict[str, Any] | None:
         return {"waiting": {"reason": reason}}
     code = fields.get("Exit Code", NOTHING).value
     if section.value != "Terminated" or not NUMBER.fullmatch(code):
-        return None  # the text was cut
+        return None  # the text was truncated
     times = dates(startedAt=started, finishedAt=fields.get("Finished", NOTHING).value)
     return {"terminated": {"reason": reason, "exitCode": int(code), **times}}
 
 
 def _sections(text: str, indent: str) -> dict[str, Section]:
-    """Return the fields at one indentation, with the deeper lines below each; the first of a name counts."""
+    """Return the fields at one indentation, with the deeper lines below each; the first field with a name counts."""
     found: dict[str, Section] = {}
     current = Section("", [])
     for line in text.splitlines():
@@ -94,7 +94,7 @@ def amounts(section: Section | None) -> dict[str, str]:
 
 
 def pressures(taints: Iterable[Mapping[str, str]], conditions: Iterable[Mapping[str, str]]) -> list[dict[str, str]]:
-    """Return the conditions of pressure that the taints of a Node show, if the text has no conditions."""
+    """Return the pressure conditions implied by a Node's taints, if the text has no conditions."""
     shown = {} if any(conditions) else {_PRESSURES[each["key"]]: each for each in taints if each["key"] in _PRESSURES}
     return [
         {"type": name, "status": "True"} | ({"lastTransitionTime": each["timeAdded"]} if "timeAdded" in each else {})
@@ -103,6 +103,6 @@ def pressures(taints: Iterable[Mapping[str, str]], conditions: Iterable[Mapping[
 
 
 def dates(**texts: str) -> dict[str, str]:
-    """Return the times that can be read, as the API writes them, by the given names."""
+    """Return the times that can be read, in the API's form, under the given names."""
     found = {name: date(text) for name, text in texts.items()}
     return {name: at.isoformat().replace("+00:00", "Z") for name, at in found.items() if at is not None}

@@ -1,4 +1,4 @@
-"""Translates sentences of kubelets before 1.21 into the words and values of later ones (rules: kubelet-log)."""
+"""Translates messages of kubelets before 1.21 into those of later ones, with their values (rules: kubelet-log)."""
 
 import re
 from itertools import islice
@@ -15,7 +15,7 @@ _MOST_PODS: Final = 512
 
 class _Sentence(NamedTuple):
     prefix: str
-    """Its start, to find it among all lines."""
+    """Its start, which distinguishes it from other lines."""
     pattern: re.Pattern[str]
     said: str
     """The later text."""
@@ -146,7 +146,7 @@ BEGINNINGS: Final = tuple(each.prefix for each in _SENTENCES)
 
 
 def in_later_words(text: str) -> tuple[str, Values] | None:
-    """Return the later text of a sentence, and its values by their later names; None for any other."""
+    """Return the later form of a message, and its values under their later names; None for any other message."""
     for each in _SENTENCES:
         if text.startswith(each.prefix) and (found := each.pattern.fullmatch(text)) is not None:
             named = {name: value for name, value in found.groupdict().items() if value is not None}
@@ -155,7 +155,7 @@ def in_later_words(text: str) -> tuple[str, Values] | None:
 
 
 def _values(named: dict[str, str]) -> Values:
-    """A pod is `name_namespace(uid)` in a sentence, and an object of an Event has three fields."""
+    """Extract values. A pod is `name_namespace(uid)` in a message, and an Event's object has three fields."""
     values: Values = {name: value for name, value in named.items() if name not in {"a_pod", "pods", "ns", "name"}}
     if "a_pod" in named:
         values |= dict(zip(("pod", "podUID"), _pod(named["a_pod"]), strict=True))

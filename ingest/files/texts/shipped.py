@@ -1,6 +1,6 @@
 """Finds a kubelet's lines in exports of log stores: Cloud Logging, CloudWatch, Loki, Elasticsearch, a journal.
 
-Each becomes a line of a journal, with the record's time and host, so that it is read as any other (kubelet-log).
+Each becomes a journal line with the record's time and host, so that it is read like any other (kubelet-log).
 """
 
 import json
@@ -17,20 +17,26 @@ _KLOG: Final = (
 )
 _LINE: Final = re.compile(_KLOG)
 _ALONE: Final = re.compile(r"(?:\S[^\n]{0,100} )?kubelet(?:\[\d+\])?: $|$")
-"""Matches the text before a line that is a whole record. A line quoted in a message gets no time: it is older."""
+"""Matches the text before a line that is a whole record.
+
+A line quoted inside a message gets no time, because it is older.
+"""
 _MAY_HAVE: Final = re.compile(rb'%b|\\"caller\\": ?\\"|"caller": ?"' % _KLOG.encode())
 _BESIDE: Final = re.compile(rb"^(?:[A-Z0-9][^\n\"{]{0,200})?%b[^\n]*$" % _KLOG.encode(), re.MULTILINE)
 _TIMES: Final = ("__REALTIME_TIMESTAMP", "timestamp", "@timestamp", "time", "_time", "date", "ts", "TimeGenerated")
 _IN_UTC: Final = frozenset({"@timestamp", "TimeGenerated"})
-"""Fields whose times without a zone are in UTC, as in Logs Insights. Others are in the zone of their writer."""
+"""Fields whose times without a zone are in UTC, as in Logs Insights.
+
+Other fields are in the zone of the program that wrote them.
+"""
 _HOSTS: Final = ("_HOSTNAME", "node_name", "nodename", "hostname", "node", "instance", "Computer", "host")
 _DOTTED: Final = ("host.name", "kubernetes.node.name", "host.hostname")
-"""Fields in which collectors name a node, the surest first."""
+"""Fields in which collectors name a node, the most reliable first."""
 _PROGRAMS: Final = frozenset({"stdout", "stderr", "journal", "journald", "syslog", "kubelet", "k3s", "rke2"})
 """Names of programs in `source`, where Graylog has the node."""
 _HOST: Final = re.compile(r"[A-Za-z0-9][\w.-]{0,252}")
 _PARTS: Final = (1, 10**3, 10**6, 10**9)
-"""In which a number counts the time: seconds, or parts of them down to nanoseconds."""
+"""Units of numeric times: seconds, and fractions down to nanoseconds."""
 _DEEPEST: Final = 16
 _LONGEST: Final = 16 * 1024
 
@@ -41,12 +47,12 @@ class _Around(NamedTuple):
 
 
 def _has_lines(raw: bytes) -> bool:
-    """Tell whether JSON may hold lines of a kubelet, by a quick search."""
+    """Tell whether JSON may contain lines of a kubelet, by a quick search."""
     return _MAY_HAVE.search(raw) is not None
 
 
 def lines_in(raw: bytes) -> Iterator[str]:
-    """Yield the lines of kubelets in the values of a JSON object, as a journal writes them if their time is known."""
+    """Yield the kubelets' lines in a JSON object's values, in the form of a journal if their time is known."""
     if not _has_lines(raw):
         return
     try:
@@ -56,9 +62,8 @@ def lines_in(raw: bytes) -> Iterator[str]:
 
 
 def texts_in(raw: bytes) -> list[bytes]:
-    """Return the values of a JSON object that have several lines, usually the output of a command that a tool ran.
-
-    klog's lines are empty in them, because `lines_in` yields those.
+    """Return the multi-line values of a JSON object, usually the output of a command that a tool ran. klog's lines in
+    them become empty, because `lines_in` yields those.
     """
     try:
         return [text.encode(errors="replace") for text in _texts(json.loads(raw), 0)] if b"\\n" in raw else []
@@ -75,7 +80,7 @@ def _texts(value: Any, depth: int) -> Iterator[str]:
 
 
 def lines_beside(data: bytes) -> tuple[list[str], bytes]:
-    """Return the lines of kubelets between the objects in a text, and the text with empty lines in their place."""
+    """Return the kubelets' lines between the objects in a text, and the text with empty lines in their place."""
     if not _has_lines(data):
         return [], data
     return [found[0].decode(errors="replace") for found in _BESIDE.finditer(data)], _BESIDE.sub(b"", data)
@@ -90,9 +95,9 @@ def _lines(value: Any, around: _Around, depth: int) -> Iterator[str]:
         yield from _lines_of_text(value, around, depth)
     elif isinstance(value, list):
         match value:
-            case [str() as stamp, str() as line, *_] if (at := time_of(stamp)) is not None:  # of Loki
+            case [str() as stamp, str() as line, *_] if (at := time_of(stamp)) is not None:  # Loki's
                 yield from _lines(line, around._replace(at=at), depth + 1)
-            case [{"field": _}, *_]:  # of Logs Insights
+            case [{"field": _}, *_]:  # Logs Insights'
                 fields = {str(each["field"]): each.get("value") for each in value if _is_field(each)}
                 yield from _lines(fields, around, depth + 1)
             case _:
@@ -116,7 +121,7 @@ def _lines_of_record(value: dict[str, Any], around: _Around, depth: int) -> Iter
 
 
 def _rows(value: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the rows below columns, as Log Analytics answers, with the names of these; empty for anything else."""
+    """Return the rows below columns, as Log Analytics answers, with the column names; empty for anything else."""
     columns, rows = value.get("columns"), value.get("rows")
     if not isinstance(columns, list) or not isinstance(rows, list):
         return []
@@ -137,7 +142,7 @@ def _lines_of_text(value: str, around: _Around, depth: int) -> Iterator[str]:
 
 
 def _object_of(text: str) -> Any:
-    """Return the object whose JSON a text is; None for any other text."""
+    """Return the object if a text is JSON of one; None for any other text."""
     try:
         return json.loads(text) if text.lstrip().startswith("{") else None
     except (ValueError, RecursionError):
@@ -157,7 +162,7 @@ def _time_of(record: Mapping[str, Any]) -> datetime | None:
 
 
 def _host_of(record: Mapping[str, Any], depth: int) -> str:
-    """Return the first host in a record, or in the objects in it, but not in lists."""
+    """Return the first host in a record, or in its nested objects, but not in lists."""
     for name in (*_HOSTS, *_DOTTED):
         value = record.get(name)
         value = value.get("name") if isinstance(value, dict) else value
@@ -168,7 +173,7 @@ def _host_of(record: Mapping[str, Any], depth: int) -> str:
 
 
 def time_of(value: Any, *, is_utc: bool = False) -> datetime | None:
-    """Return the time of text in ISO's form, or of a number of seconds, or of parts of them by its size; else None.
+    """Return the time of a text in ISO form, or of a number of seconds or fractions by its size; else None.
 
     Text without a zone has a time only with `is_utc`.
     """

@@ -1,6 +1,6 @@
-"""Reads objects from tables of `kubectl get` (nodes, pods and Events), if their cells leave no doubt.
+"""Reads objects from tables of `kubectl get` (nodes, pods and Events), if their cells are unambiguous.
 
-Without a column NAMESPACE, the namespace comes from the command above the table, or is empty. A cell is the text
+Without a column NAMESPACE, the namespace is known from the command above the table, or is empty. A cell is the text
 below its heading, or between double spaces if a paste lost the alignment; other lines are skipped. Rows without
 headings, for example after `grep`, are read if their form identifies them.
 """
@@ -44,7 +44,7 @@ _DIGITS: Final = 9
 _HEAD: Final = re.compile(r"[A-Z][A-Z0-9()-]*(?: [A-Z][A-Z0-9()-]*)*")
 _OF_K9S: Final = re.compile(r"\bREADY (?:STATUS|RESTARTS)\b")
 _SINGLE_HEAD: Final = re.compile(r"\S+")
-"""Heads of k9s, which are one space apart."""
+"""Headings of k9s, which are separated by one space."""
 _AGE: Final = re.compile(AGE)
 _POD_ROW: Final = (
     r"(?:(?P<NAMESPACE>[a-z0-9][a-z0-9-]{0,62}) +)?(?P<NAME>(?:pod/)?[a-z0-9][a-z0-9.-]{0,252}) +\d{1,4}/\d{1,4} +"
@@ -66,32 +66,34 @@ _WIDE_ROW: Final = (
     + r"(?P<MESSAGE>\S.*?) {2,}"
     + rf"(?P<FIRST_SEEN>{AGE}) +(?P<COUNT>\d{{1,9}}) +\S+\.[0-9a-f]{{14,16}}"
 )
-"""The form of `-o wide`, whose source is not a part of the message."""
+"""The form of `-o wide`, whose source is not part of the message."""
 _ROWS: Final = (
     ("events", re.compile(_WIDE_ROW)),
     ("pods", re.compile(_POD_ROW)),
     ("events", re.compile(_EVENT_ROW + r"(?P<MESSAGE>(?!\d+ *$)\S.*)")),
     ("nodes", re.compile(_NODE_ROW)),
 )
-"""Rows of pods, Events and nodes by their form alone."""
+"""Rows of pods, Events and nodes, by their form alone."""
 _OBJECT_NAME: Final = re.compile(
     r"(?:(?P<kind>[A-Za-z][A-Za-z.0-9]{0,62})/)?(?P<name>[a-z0-9](?:[a-z0-9.:-]{0,251}[a-z0-9])?)"
 )
 _MASKED: Final = re.compile(r"(?P<kind>node|pod)/(?=\S*(?:\.{3}|[*<\u2026]))\S+")
-"""A name that was masked or cut."""
+"""A masked or truncated name."""
 _SOURCE: Final = re.compile(r"\{(?P<component>[^\s}]{1,252})(?: (?P<host>[^\s}]{1,252}))? *\}")
 """The form before 1.7."""
 _OF_EVENT: Final = re.compile(r"\.[0-9a-f]{14,16}")
-"""Ends the name of an Event, which kubectl 1.9 to 1.12 prints instead of its object's."""
+"""Suffix of the name of an Event, which kubectl 1.9 to 1.12 prints instead of its object's name."""
 _KINDS: Final = {"node": "Node", "pod": "Pod"}
 _STATES: Final = {"Ready": "True", "NotReady": "False", "Unknown": ""}
-"""The status of the condition Ready by what kubectl prints; `Unknown` is a Node without one, which says nothing."""
+"""The status of the condition Ready by the printed word; `Unknown` is a Node without the condition, which says
+nothing.
+"""
 
 
 def tabled(fragment: Fragment, printed: Printed) -> Iterator[dict[str, Any]]:
-    """Yield the objects in the tables of a fragment: nodes, Events, and pods that failed; each other pod as LACKING.
+    """Yield the objects in the tables of a fragment: nodes, Events, and failed pods; every other pod as LACKING.
 
-    The command has what a table lacks: the namespace, and what custom columns are.
+    The command has what a table lacks: the namespace, and the paths of custom columns.
     """
     for kind, rows in _tables(fragment.lines):
         placed = (row | {"NAMESPACE": row.get("NAMESPACE") or fragment.command.namespace} for row in rows)
@@ -103,9 +105,9 @@ def tabled(fragment: Fragment, printed: Printed) -> Iterator[dict[str, Any]]:
 
 
 def _with_own_uids(events: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Give each nameless pod with the same message its own UID, from the newest on.
+    """Give each nameless pod with the same message its own UID, counted from the newest.
 
-    Equal Events about one pod would be one row with a count, so equal rows are of different pods.
+    Equal Events about one pod would be one row with a count, so equal rows are about different pods.
     """
     seen: Counter[str] = Counter()
     for event in sorted(events, key=lambda each: str(each["lastTimestamp"]), reverse=True):
@@ -119,7 +121,7 @@ def _with_own_uids(events: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def _known(line: str) -> tuple[str, list[tuple[str, int]]]:
-    """Return the kind of table that a line is the head of, and its heads with their places."""
+    """Return the kind of table that a line is the head of, and its headings with offsets."""
     head = _SINGLE_HEAD if _OF_K9S.search(line) else _HEAD
     found = [(each[0], each.start()) for each in head.finditer(line)]
     names = {name for name, _ in found}
@@ -143,7 +145,7 @@ def _tables(lines: Iterable[str]) -> Iterator[tuple[str, list[Row]]]:
 
 
 def _row_without_head(line: str) -> tuple[str, Row | None]:
-    """Return the kind and cells of a row whose head is gone; neither for other text."""
+    """Return the kind and cells of a row without headings; neither for other text."""
     for kind, form in _ROWS:
         if (found := form.fullmatch(line.strip())) is not None:
             cells = {name.replace("_", " "): each or "" for name, each in found.groupdict().items()}
@@ -201,7 +203,7 @@ def _killed(row: Row) -> dict[str, Any]:
 
 
 def _old_event(row: Row, printed: Printed) -> dict[str, Any] | None:
-    """Return an Event in the columns before 1.13: name and kind are apart, and both ages have one."""
+    """Return an Event in the columns before 1.13: separate columns for name and kind, and one for both ages."""
     source = _SOURCE.fullmatch(row["SOURCE"])
     now = {
         "OBJECT": f"{row['KIND'].lower()}/{_OF_EVENT.sub('', row['NAME'])}",
@@ -213,7 +215,7 @@ def _old_event(row: Row, printed: Printed) -> dict[str, Any] | None:
 
 
 def _event_of_kind(row: Row, printed: Printed) -> dict[str, Any] | None:
-    """Return an Event in the columns of 1.13, which have the kind of its object and not the name."""
+    """Return an Event in the columns of 1.13, which have the object's kind and not its name."""
     kind, message = row["KIND"].lower(), row["MESSAGE"]
     found = OF_NODE.fullmatch(message) if kind == "node" else SCHEDULED.fullmatch(message)
     if found is not None:

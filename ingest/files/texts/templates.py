@@ -1,6 +1,6 @@
-"""Reads what `kubectl get -o jsonpath` prints, by the expression in the command above it (rules: pasted-text).
+"""Reads output of `kubectl get -o jsonpath`, by the expression in the command above it (rules: pasted-text).
 
-A value ends where the text behind its path begins, so each letter is looked at once. An ambiguous row is left out.
+A value ends where the text after its path begins, so each character is read only once. Ambiguous rows are skipped.
 """
 
 import json
@@ -27,18 +27,18 @@ _QUOTED_NAME: Final = re.compile(r"\[['\"]([^'\"]{1,253})['\"]\]")
 _DOT: Final = re.compile(r"(?<!\\)\.")
 _WORD: Final = re.compile(r"[^\s,]+")
 _MOST: Final = 128
-"""Parts of an expression, and items of a list."""
+"""Maximum number of parts of an expression, and items of a list."""
 _LONGEST: Final = 4_000
 _LARGEST: Final = 1 << 18
-"""Characters of a value within a row, and of one that is all that was printed."""
+"""Maximum number of characters of a value within a row, and of one that is the whole output."""
 _OF_WORDS: Final = ("message", "taints")
-"""Ends of paths whose values have spaces."""
+"""Suffixes of paths whose values contain spaces."""
 _JSON: Final = msgspec.json.Decoder()
 _STATES: Final = frozenset({"True", "False", "Unknown"})
 
 
 class Part(NamedTuple):
-    """A path, or the text between two, or what is repeated for each item of the list at a path."""
+    """A path, a text between paths, or a part that is repeated for each item of the list at a path."""
 
     path: str
     text: str = ""
@@ -46,7 +46,7 @@ class Part(NamedTuple):
 
 
 def parts_of(expression: str) -> list[Part]:
-    """Return the parts of an expression; none of one that is not whole."""
+    """Return the parts of an expression; none for an incomplete one."""
     lists, paths = [list[Part]()], list[str]()
     for found in list(_PART.finditer(expression))[:_MOST]:
         text = next((each for each in found.group("text", "quoted", "plain") if each is not None), None)
@@ -64,7 +64,7 @@ def parts_of(expression: str) -> list[Part]:
 
 
 def part_of(expression: str, lines: Sequence[str]) -> dict[str, Any] | None:
-    """Return the fields of the object of which one path was printed, as JSON or as text; None of several paths."""
+    """Return the fields of the object of which one path was printed, as JSON or as text; None for several paths."""
     parts = [each for each in parts_of(expression) if each.path or each.text.strip()]
     text = "\n".join(_printed(lines)).strip()
     if len(parts) != 1 or parts[0].parts or not parts[0].path or not text:
@@ -85,7 +85,7 @@ def _printed(lines: Sequence[str]) -> Iterator[str]:
 
 
 def is_state(path: str, value: str) -> bool:
-    """Tell whether a value can be at a path, if it is that of a boolean, of taints or of a condition's status."""
+    """Tell whether a value is possible at a path, for paths of a boolean, of taints or of a condition's status."""
     if not value or value.startswith(("<n", "{", "[")):
         return True
     if path.endswith("taints"):
@@ -96,9 +96,9 @@ def is_state(path: str, value: str) -> bool:
 
 
 def rows_of(expression: str, lines: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Yield the fields of each object that was printed: of the items of a List, or of the only object.
+    """Yield the fields of each printed object: the items of a List, or the only object.
 
-    A row with a name alone counts beside a fuller one: another text can be a name too.
+    A row with only a name counts next to a fuller one, because other text can look like a name.
     """
     parts = parts_of(expression)
     if len(parts) == 1 and parts[0].path.startswith("items["):
@@ -126,7 +126,7 @@ def rows_of(expression: str, lines: Sequence[str]) -> Iterator[dict[str, Any]]:
 def _scanned(parts: Sequence[Part], text: str, at: int) -> tuple[list[tuple[str, str]], int, bool] | None:
     """Return paths with their values, and where they end; None if the text has another form.
 
-    Also tell whether it is certain which values are empty: where a run of blanks separates, any between may be.
+    Also tell whether it is certain which values are empty: between several blanks, any may be.
     """
     pairs, is_certain = list[tuple[str, str]](), True
     before = Part("")
@@ -174,9 +174,9 @@ def _may_be(path: str, value: str) -> bool:
 
 @lru_cache(256)
 def _form(literal: str, path: str, has_tabs: bool) -> re.Pattern[str]:
-    """Return a pattern of text between two paths: a page may have made another blank of all tabs.
+    """Return a pattern for text between two paths.
 
-    Behind the last value of a line there is no blank.
+    A page may have replaced tabs by other blanks, and blanks after the last value of a line may be missing.
     """
     blank = r"(?<![ \t])(?:\t| {2,})" if path.endswith(_OF_WORDS) and "\t" in literal else r"(?<![ \t])[ \t]+"
     if has_tabs and (tabs := literal.count("\t")):
@@ -194,7 +194,9 @@ def _piece(text: str, blank: str) -> str:
 
 
 def aligned(pairs: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """Yield paths with their values without those of a list's items if one has more than another: any may lack it."""
+    """Yield paths with their values, without values of a list's items if there are more for one path than for
+    another: it is unclear which item lacks one.
+    """
     counts: dict[str, set[int]] = {}
     for path, value in pairs:
         if "[*]." in path and not path.endswith("message"):
@@ -204,7 +206,7 @@ def aligned(pairs: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
 
 
 def put(fields: dict[str, Any], path: str, value: Any) -> None:
-    """Put a value at a path: into the items of a list that a filter or a number selects, else a word into each."""
+    """Put a value at a path: into the items of a list that a filter or an index selects, else one word into each."""
     path = _QUOTED_NAME.sub(lambda found: "." + found[1].replace(".", "\\."), path)
     if isinstance(value, str) and value.startswith(("{", "[{")):
         value = if_decodable(_JSON.decode, value.encode()) or value
@@ -229,7 +231,7 @@ def put(fields: dict[str, Any], path: str, value: Any) -> None:
 def _chosen(
     items: list[dict[str, Any]], selected: re.Match[str], rest: str, value: Any
 ) -> Iterator[tuple[dict[str, Any], Any]]:
-    """Yield the items of a list that are selected, which are made if there are none, with the value of each."""
+    """Yield the selected items of a list, with the value of each; missing items are created."""
     if selected["key"] == "status":  # several types have one status
         words = _WORD.findall(value) if rest == "type" and isinstance(value, str) else ()
         made = [{"status": selected["value"]} for _ in words[:_MOST]]

@@ -1,7 +1,8 @@
-"""The status of a pod or node as YAML that was pasted without its object (rules: pasted-text).
+"""Reads the status of a pod or node as YAML that was pasted without its object (rules: pasted-text).
 
 A kubelet writes an Event when it changes a condition of its Node, and a scheduler when it finds no node. So a
-condition without its object is read as that Event. A pod that a kubelet evicted or rejected is a pod without a name.
+condition without its object is read as that Event. A pod that a kubelet evicted or rejected becomes a pod without a
+name.
 """
 
 import re
@@ -34,7 +35,7 @@ _LONGEST: Final = 64 * 1024
 
 
 def yaml_statuses(lines: Sequence[str], printed: Printed) -> Iterator[dict[str, Any]]:
-    """Yield the pods that a kubelet ended, and Events about nodes and pods, in the YAML of statuses."""
+    """Yield pods that a kubelet ended, and Events about nodes and pods, from statuses in YAML."""
     for run in _runs(lines):
         text = textwrap.dedent("\n".join(run))
         if not IS_YAML_STATUS.search(text.encode()):
@@ -103,7 +104,7 @@ def _of_node(text: str, printed: Printed) -> Iterator[dict[str, Any]]:
 def _event(
     about: dict[str, Any], words: tuple[str, str, str], component: str, at: str, printed: Printed
 ) -> Iterable[dict[str, Any]]:
-    """Return an Event of the time that a condition has, else of any time until the text was printed."""
+    """Return an Event at the time of a condition, else at any time before the text was printed."""
     host = UNKNOWN_NAME if component == "kubelet" else ""
     ages = {"age": _as_age(at) or UNKNOWN_AGE, "count": None, "first": None}
     made = event_object(about, words, (component, host), ages, printed)
@@ -111,7 +112,7 @@ def _event(
 
 
 def _as_age(text: str) -> str:
-    """Return a time in the form in which Go prints it; empty for any other text."""
+    """Return a time in Go's form; empty for any other text."""
     try:
         return f"{datetime.fromisoformat(text):%Y-%m-%d %H:%M:%S %z} UTC"
     except ValueError:

@@ -21,7 +21,7 @@ class _Status(KeptObject, frozen=True):
     current_healthy: Int32 = 0
     desired_healthy: Int32 = 0
     disrupted_pods: dict[str, str] | None = None
-    """Pods whose end was granted and not seen yet, each with the time."""
+    """Pods whose eviction was granted and not observed yet, each with the time."""
 
 
 class PodDisruptionBudget(KeptObject, frozen=True):

@@ -1,4 +1,4 @@
-"""An Event of either API, as far as it is kept."""
+"""An Event of either API, with the fields that are kept."""
 
 from datetime import datetime
 from typing import Final
@@ -68,12 +68,12 @@ class Event(KeptObject, frozen=True):
     deprecated_last_timestamp: datetime | None = None
     deprecated_count: Int32 | None = None
     earliest: datetime | None = None
-    """Bounds of when it last occurred, where a text has no more than its age; no API server writes them."""
+    """Bounds of its last occurrence, if a text has only its age; no API server writes them."""
     latest: datetime | None = None
 
     @property
     def involved(self) -> ObjectReference:
-        """The object that it is about; one without a kind if it names none."""
+        """Return the object that it is about; one without a kind if it names none."""
         return self.involved_object or self.regarding or ObjectReference()
 
     @property
@@ -86,12 +86,12 @@ class Event(KeptObject, frozen=True):
 
     @property
     def component(self) -> str:
-        """The component that emitted it (rules: event-fields)."""
+        """Return the component that emitted it (rules: event-fields)."""
         return self.emitter.component or self.reporting_component or self.reporting_controller
 
 
 class EventAbout(KeptObject, frozen=True):
-    """The object that an Event is about, by the name of either API."""
+    """The object that an Event is about, under either API's field name."""
 
     involved_object: ObjectReference | None = None
     regarding: ObjectReference | None = None
@@ -102,7 +102,7 @@ class _Created(KeptObject, frozen=True):
 
 
 class EventTimes(KeptObject, frozen=True):
-    """All times of an Event, of either API."""
+    """All times of an Event of either API."""
 
     metadata: _Created = _Created()
     event_time: datetime | None = None
@@ -114,7 +114,7 @@ class EventTimes(KeptObject, frozen=True):
 
 
 def event_time(event: Event | EventTimes) -> datetime | None:
-    """When it last occurred: the first of its times that is set (rules: event-fields)."""
+    """Return when it last occurred: the first of its times that is set (rules: event-fields)."""
     series = event.series.last_observed_time if event.series else None
     return in_utc(
         series

@@ -1,4 +1,4 @@
-"""Nodes, the settings of their kubelets, and namespaces, as far as they are kept (rules: scheduler-fit)."""
+"""Nodes, the settings of their kubelets, and namespaces, with the fields that are kept (rules: scheduler-fit)."""
 
 from datetime import datetime
 

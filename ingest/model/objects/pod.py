@@ -1,4 +1,4 @@
-"""A Pod, as far as it is kept."""
+"""A Pod, with the fields that are kept."""
 
 from datetime import datetime
 from typing import Final
@@ -121,7 +121,7 @@ class Toleration(KeptObject, frozen=True):
 
 
 class Present(KeptObject, frozen=True):
-    """Only its presence matters."""
+    """Only its presence is used."""
 
 
 class EmptyDir(KeptObject, frozen=True):
@@ -179,7 +179,7 @@ class PodSpec(KeptObject, frozen=True):
 class ContainerTerminated(KeptObject, frozen=True):
     reason: str = ""
     exit_code: ExitCode | None = 0
-    """None where a text lacks it."""
+    """None if a text lacks it."""
     started_at: datetime | None = None
     finished_at: datetime | None = None
 
@@ -221,7 +221,7 @@ class PodStatus(KeptObject, frozen=True):
     init_container_statuses: list[ContainerStatus] | None = None
     resource_claim_statuses: list[PodResourceClaimStatus] | None = None
     resize: str = ""
-    """State of a resize in kubelets 1.27 to 1.32, with an alpha gate; later a condition has it."""
+    """State of a resize in kubelets 1.27 to 1.32 with an alpha gate; later versions use a condition."""
     resources: Resources | None = None
     """Pod-level resources (1.36 and later by default)."""
     allocated_resources: ResourceList | None = None

@@ -92,11 +92,11 @@ class _Pool(KeptObject, frozen=True):
 
 
 class Device(KeptObject, frozen=True):
-    """Its name, and what makes it one that not every request of its driver's devices may get."""
+    """Its name, and properties because of which not every request for its driver's devices may get it."""
 
     name: str
     basic: Present | None = None
-    """In v1beta1 this has all other fields."""
+    """In v1beta1, this contains all other fields."""
     consumes_counters: list[Present] | None = None
     taints: list[Present] | None = None
     binds_to_node: bool = False

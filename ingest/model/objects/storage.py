@@ -33,7 +33,7 @@ class ScheduledMetadata(KeptObject, frozen=True):
 
     @property
     def controller(self) -> str:
-        """Its uid; empty if it has none."""
+        """Return the uid of its controller; empty if it has none."""
         return next((each.uid for each in self.owner_references or () if each.controller), "")
 
 

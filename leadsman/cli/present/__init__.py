@@ -1,1 +1,1 @@
-"""Answers as text, tables and JSON."""
+"""Formats answers as text, tables and JSON."""

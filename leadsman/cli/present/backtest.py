@@ -1,4 +1,4 @@
-"""A backtest as tables for a person, and raw for programs."""
+"""Formats a backtest as tables for people, and raw for programs."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -12,7 +12,7 @@ from sql.database.open import Result
 from sql.questions.backtest import Backtest
 from sql.questions.cells import Column, as_columns
 from streams.alerting.rules_file import ALERT_NAMES
-from streams.questions.backtest import Announced, Episode, announced, unfulfilled, verdict
+from streams.questions.backtest import AnnouncingAlert, Episode, announced, unfulfilled, verdict
 
 Shown: TypeAlias = str | Sequence[Column]
 _CELL: Final = 300
@@ -55,7 +55,7 @@ def as_tables(found: Backtest) -> Iterator[Shown]:
 
 
 def in_short(found: Backtest) -> Iterator[str]:
-    """One line for each rule set: alerts, and the forecasts and ranks that they rest on."""
+    """Yield one line for each rule set: alerts, and the forecasts and ranks on which they are based."""
     forecasts, ranks = as_objects(found.forecasts), as_objects(found.ranks)
     met, unmet = (sum(each[name] for each in forecasts) for name in ("met", "not_met"))
     first, evictions = (sum(each[name] for each in ranks) for name in ("first_or_tied", "evictions"))
@@ -71,7 +71,7 @@ def in_short(found: Backtest) -> Iterator[str]:
 
 
 def fired_rows(found: Backtest) -> Result:
-    """The alerts of every rule set, a row each, raw: for CSV."""
+    """Return a row for each alert of every rule set, with raw values, for CSV."""
     rows = ((rules, *each) for rules, alerts in found.fired.items() for each in alerts)
     return raw_rows(("rules", *Episode._fields), rows)
 
@@ -134,12 +134,12 @@ def _compared(found: Backtest) -> list[tuple[str, ...]]:
     ]
 
 
-def _shortest(leads: list[list[Announced]]) -> str:
+def _shortest(leads: list[list[AnnouncingAlert]]) -> str:
     known = [each[0].lead_seconds for each in leads if each]
     return in_words(min(known)) if known else "-"
 
 
-def _leads(by: list[Announced]) -> str:
+def _leads(by: list[AnnouncingAlert]) -> str:
     return ", ".join(f"{each.alertname} {in_words(each.lead_seconds)} before" for each in by) or "NOTHING"
 
 

@@ -1,4 +1,4 @@
-"""The answer of `leadsman simulate-drain` for people and for programs."""
+"""Formats the answer of `leadsman simulate-drain` for people and for programs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -24,7 +24,7 @@ _WORDS: Final[Mapping[Outcome, tuple[str, str]]] = {
 
 
 def drain_document(drain: Drain, fates: Sequence[Fate]) -> dict[str, Any]:
-    """The answer for programs: cluster, as_of, budgets_are_listed, and the fields of each `Fate`."""
+    """Return the answer for programs: cluster, as_of, budgets_are_listed, and the fields of each `Fate`."""
     return {
         "cluster": drain.known.cluster,
         "as_of": drain.known.as_of,
@@ -48,7 +48,7 @@ def drain_rows(fates: Sequence[Fate]) -> Result:
 
 
 def drain_columns(fates: Sequence[Fate]) -> list[Column]:
-    """A line a pod: what becomes of it, where it could go, and why."""
+    """Return a line for each pod: what happens to it, where it could go, and why."""
     names = ("node", "pod", "outcome", "to", "controller", "why")
     return of_text(names, ([plain(cell, CELL) for cell in _cells(each)] for each in fates))
 

@@ -1,4 +1,4 @@
-"""Finds what is wrong with a cluster: the page's cards, for a terminal and for programs."""
+"""Lists what is wrong with a cluster: the page's cards, for a terminal and for programs."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ from sql.database.open import Database
 
 
 class Findings(NamedTuple):
-    """Problems of a cluster, the worst first, and the overview from which they were read."""
+    """Problems of a cluster, worst first, and the overview from which they were read."""
 
     view: Overview
     items: Sequence[Item]
@@ -23,14 +23,16 @@ class Findings(NamedTuple):
 
 
 def findings_in(database: Database, span: Span, namespace: str = "") -> Findings:
-    """The page's cards of all that is known of a cluster, whose rows span that time."""
+    """Return the page's cards for all data of a cluster, whose rows cover the given time span."""
     scope = choose([span], RequestedRange(last=ALL))._replace(namespace=namespace)
     view = with_contradictions(database, read_overview(database, scope, [span]))
     return Findings(view, attention(view))
 
 
 def finding_rows(found: Findings) -> list[dict[str, Any]]:
-    """The same for a program: severity, kind, since, nodes, and the next step with the question that shows more."""
+    """Return the cards for programs: severity, kind, since, nodes, and the next step with the question that shows
+    more.
+    """
     return [
         {
             "cluster": found.view.scope.cluster,

@@ -1,4 +1,4 @@
-"""The answer of `leadsman fit` for people and for programs."""
+"""Formats the answer of `leadsman fit` for people and for programs."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -10,7 +10,7 @@ from common.text import plain
 from leadsman.cli.present.tables import of_text, raw_rows
 from sql.database.open import Result
 from sql.questions.cells import CELL, Column
-from sql.questions.fit import Known
+from sql.questions.fit import ClusterFacts
 from streams.questions.fit import Answer, NodeAnswer
 from streams.questions.fit_preemption import PreemptionAnswer, VictimAnswer
 from streams.questions.fit_request import MILLI, FitRequest
@@ -19,18 +19,20 @@ from streams.rules.scheduling.scores import MOST, WEIGHTS
 from streams.rules.values.quantity import format_quantity
 
 SURE: Final = {"exact": "CPU ids", "count": "CPU counts", "none": "pod specs"}
-"""The base of the verdict on NUMA nodes, by the source's fidelity."""
+"""Words for the evidence behind the verdict on NUMA nodes, by the source's fidelity."""
 _VICTIMS: Final = 10
-"""Number of pods that are named."""
+"""Maximum number of pods that are named."""
 _VERDICT: Final = 2
-"""Place of the column that the score follows."""
+"""Position of the column after which the score is inserted."""
 
 
 def fit_lines(
-    known: Known, request: FitRequest, found: Answer, *, insists: bool = True, more: bool = False
+    known: ClusterFacts, request: FitRequest, found: Answer, *, insists: bool = True, more: bool = False
 ) -> Iterator[str]:
-    """The answer in sentences, names in plain text. CPUs are called exclusive where the pod `insists` on that. `more`
-    if `found` is about a new node, and each further one takes as many.
+    """Yield the answer in sentences, with names in plain text.
+
+    CPUs are called exclusive if the pod `insists` on exclusive ones. `more` if `found` is about a new node, and each
+    further one takes as many.
     """
     shown = request if insists else request._replace(exclusive=False)
     when = f", as known at {known.as_of:%Y-%m-%d %H:%M:%S} UTC" if known.as_of else ""
@@ -65,7 +67,7 @@ def _score_lines(found: Answer) -> Iterator[str]:
     first = f"{best[0]} scores highest" if len(best) == 1 else f"{counted(len(best), 'node')} score highest"
     of = f"{max(found.highest.values())} of {MOST * sum(WEIGHTS.values()):,}"
     yield f"By the default plugins and weights of kube-scheduler 1.36, {first}, with {of}."
-    yield "Other profiles and extenders score otherwise, and no source has those of your scheduler."
+    yield "Other profiles and extenders score differently, and no source reports those of your scheduler."
     unknown = [f"{name} (at most {MOST * WEIGHTS[name]}: {why})" for name, why in found.unscored.items()]
     if unknown:
         most = MOST * sum(WEIGHTS[name] for name in found.unscored)
@@ -103,7 +105,7 @@ def fit_rows(found: Answer) -> Result:
 
 
 def fit_columns(found: Answer) -> list[Column]:
-    """A line a node: how many pods it takes, where, and why not, and its score if one is known."""
+    """Return a line for each node: how many pods it takes, where, why not more, and its score if known."""
     names = ("node", "pods", "verdict", "NUMA nodes", "hint", "policy", "known by", "would with", "why")
     shown = of_text(names, ([plain(cell, CELL) for cell in _cells(node)] for node in found.nodes))
     if any(node.scores for node in found.nodes):

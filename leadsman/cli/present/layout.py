@@ -1,4 +1,4 @@
-"""Columns on a terminal: no line is wider than it, and no heading is folded."""
+"""Formats columns for a terminal: no line exceeds its width, and no heading is folded."""
 
 import os
 import re
@@ -14,13 +14,13 @@ from sql.questions.cells import NOTHING, Column
 
 GAP: Final = "  "
 NARROW: Final = 16
-"""A name is not folded more narrowly than this."""
+"""Minimum width to which a name is folded."""
 OF_SENTENCES: Final = 4
-"""A sentence has at least this part of a line, or a word stands alone in each."""
+"""Minimum share of a line for a sentence; in less, each word would be on its own line."""
 INDENT: Final = 12
-"""The least that is left to values of a record."""
+"""Minimum width for the values of a record."""
 LEAST: Final = 3
-"""The first columns of a table, which a narrow terminal has too."""
+"""Number of first columns that a narrow terminal always shows."""
 _SEPARATORS: Final = "-./_"
 _SUFFIX: Final = re.compile(r"\.[^.]*[A-Za-z].*")
 
@@ -32,18 +32,18 @@ class _Set(NamedTuple):
 
 
 def columns() -> int | None:
-    """Return the width of a line: that of COLUMNS, else of the terminal; None for a pipe or a file."""
+    """Return the width of a line: from COLUMNS, else the terminal's; None for a pipe or a file."""
     if os.environ.get("COLUMNS", "").isdecimal() or sys.stdout.isatty():
         return shutil.get_terminal_size().columns
     return None
 
 
 def lines(shown: Sequence[Column], width: int | None, *, fewer: bool = False) -> Iterator[str]:
-    """A table with its heading, or a record a row where that is too wide; any width where it is None.
+    """Format a table with its heading, or one record for each row if the table is too wide.
 
-    If a table is too wide, a value that is the same in all rows moves beneath it, where it stands once. So does the
-    ending that the names of all nodes share. With `fewer`, the last columns then stay out and are named beneath;
-    a sentence and the first columns stay.
+    A width of None means unlimited. If a table is too wide, a value that is the same in all rows moves below the
+    table, and so does the common suffix of all node names. With `fewer`, the last columns are then left out and named
+    below; sentences and the first columns stay.
     """
     rows = len(shown[0].cells) if shown else 0
     beneath = ""
@@ -77,12 +77,12 @@ def lines(shown: Sequence[Column], width: int | None, *, fewer: bool = False) ->
 
 
 def folded(text: str, width: int | None, lead: str = "") -> Iterator[str]:
-    """A sentence in lines of that width, behind a lead; in one where it is None."""
+    """Fold a sentence into lines of that width, after a prefix; into one line if the width is None."""
     yield from (lead + text,) if width is None else _wrapped(lead, text, width)
 
 
 def _without_suffix(shown: Sequence[Column]) -> tuple[Sequence[Column], str]:
-    """Names of nodes without the domain that all of them have, and that domain."""
+    """Return the names of nodes without the domain that all of them share, and that domain."""
     names = [name for each in shown if each.heading == "node" for name in each.cells if name != NOTHING]
     suffix = shared_domain(names)
     if not suffix:
@@ -94,13 +94,13 @@ def _without_suffix(shown: Sequence[Column]) -> tuple[Sequence[Column], str]:
 
 
 def shared_domain(names: Sequence[str]) -> str:
-    """Return the domain that the nodes' names in several rows all end in, with its dot; empty if they share none."""
+    """Return the domain, with its dot, in which all node names of several rows end; empty if they share none."""
     ends = {name[name.find(".") :] if _SUFFIX.search(name) else "" for name in names}
     return ends.pop() if len(ends) == 1 and len(names) > 1 else ""
 
 
 def _fitted(columns: Sequence[Column], width: int | None) -> list[_Set] | None:
-    """Return the width of each column: sentences are folded first, then names; None if a line cannot hold them."""
+    """Return the width of each column: sentences are folded first, then names; None if a line is too narrow."""
     if not columns:
         return None
     widths = [max(map(cell_len, (each.heading, *each.cells))) for each in columns]
@@ -128,7 +128,7 @@ def _fitted(columns: Sequence[Column], width: int | None) -> list[_Set] | None:
 
 
 def _tightened(chosen: Sequence[_Set], room: int) -> list[_Set]:
-    """Take from folded names the width that no part of them fills, and give it to the first that is then whole."""
+    """Give the width that folded names leave unused to the first folded name that then fits on one line."""
     tight = list(chosen)
     for place, each in enumerate(chosen):
         if any(cell_len(cell) > each.width for cell in each.column.cells) and not _is_sentence(each.column):
@@ -144,7 +144,7 @@ def _tightened(chosen: Sequence[_Set], room: int) -> list[_Set]:
 
 
 def _left_out(columns: Sequence[Column], width: int | None) -> Sequence[Column]:
-    """Return the columns without which the others fit, the last ones."""
+    """Return the last columns that must be left out so that the others fit."""
     left: list[Column] = []
     for each in reversed(columns[LEAST:]):
         if not _is_sentence(each):
@@ -159,7 +159,7 @@ def _is_sentence(column: Column) -> bool:
 
 
 def _row(cells: Sequence[str], into: Sequence[_Set]) -> Iterator[str]:
-    """The lines of a row: what is folded goes on below its beginning."""
+    """Return the lines of a row; a folded cell continues below its beginning."""
     parts = [_parts(cell, each) for cell, each in zip(cells, into, strict=True)]
     for line in zip_longest(*parts, fillvalue=""):
         yield GAP.join(_put(part, each) for part, each in zip(line, into, strict=True)).rstrip()
@@ -174,7 +174,7 @@ def _parts(cell: str, into: _Set) -> list[str]:
 
 
 def _name_parts(name: str, width: int) -> Iterator[str]:
-    """Fold a name behind one of its separators, else where the line ends."""
+    """Fold a name after one of its separators, else where the line ends."""
     while cell_len(name) > width:
         head = chop_cells(name, width)[0] or name[0]
         part = head[: max(map(head.rfind, _SEPARATORS)) + 1] or head
@@ -198,14 +198,14 @@ def _records(columns: Sequence[Column], rows: int, width: int) -> Iterator[str]:
 
 
 def _wrapped(lead: str, text: str, width: int) -> Iterator[str]:
-    """Text behind its lead, the next lines below its beginning."""
+    """Wrap text after its lead; further lines are aligned with its beginning."""
     room = max(1, width - cell_len(lead))
     for number, part in enumerate(_filled(text, room)):
         yield (lead if not number else " " * cell_len(lead)) + part
 
 
 def _filled(text: str, room: int) -> Iterator[str]:
-    """Words in lines; one that is wider than a line is folded as a name is."""
+    """Fill lines with words; a word that is wider than a line is folded like a name."""
     line = ""
     for word in re.split(r"\s", text):
         left = room - cell_len(line) - 1

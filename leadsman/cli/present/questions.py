@@ -1,4 +1,4 @@
-"""The saved questions, by subject."""
+"""Lists the saved questions by subject."""
 
 from typing import Final
 
@@ -19,11 +19,14 @@ GROUPS: Final = (
     "Scheduling",
     "Unknown",
 )
-"""In the order in which people come to need them."""
+"""Subjects in the order in which people usually need them."""
 
 
 def show_questions(form: str) -> None:
-    """Print a line each, as `wide` with parameters and their defaults; as a table under the headings of `GROUPS`."""
+    """Print a line for each question; `wide` adds parameters and their defaults.
+
+    A table has the headings of `GROUPS`.
+    """
     queries = sorted(saved_queries(), key=lambda query: (*GROUPS, query.group).index(query.group))
     if form not in {"table", "wide"}:
         rows = [(each.name, each.group, each.description, _parameters(each)) for each in queries]

@@ -1,4 +1,4 @@
-"""The report of `report` and `look`, as a file."""
+"""Writes the report of `report` and `look` to a file."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,7 +15,7 @@ from sql.database.open import Database
 def save_report(
     database: Database, file: Path, requested: RequestedRange, settings: PageSettings, nodes: int = options.NODES
 ) -> int:
-    """Write it for its owner alone; gives its size in bytes. Ends the command where it cannot be written."""
+    """Write the report for its owner alone; return its size in bytes. Exit if it cannot be written."""
     text = write_report(database, requested, datetime.now(UTC), nodes, settings.steps).encode()
     try:
         with open_private(file, "wb") as opened:

@@ -27,7 +27,7 @@ from streams.alerting.words import shortened
 LINES: Final = 40
 EVERY_LINE: Final = 2**32 - 1
 MOST: Final = 1200
-"""Characters of a part of a card."""
+"""Maximum number of characters of a part of a card."""
 _SEVERITIES: Final = {
     Severity.CRITICAL: "bold red",
     Severity.WARNING: "yellow",
@@ -48,7 +48,7 @@ _COLOURS: Final = {
     "kubelet": "dim",
 }
 _HARMLESS: Final = frozenset({"kubelet", "settings"})
-"""Kinds of lines of the story that are nothing wrong."""
+"""Kinds of story lines that are not problems."""
 _NODES: Final = """
 SELECT count(), arrayStringConcat(arraySort(groupUniqArray(version)), ', ')
 FROM
@@ -62,7 +62,7 @@ _SAMPLES: Final = """
 SELECT count(), min(ts), max(ts) FROM node_samples WHERE cluster = {cluster:String}
 """
 OF_CARDS: Final = frozenset({"pending", "warning", "unknown"})
-"""Kinds of lines of the story that a card has already."""
+"""Kinds of story lines that a card already covers."""
 _TIMELINE: Final = """
 SELECT ts, node, kind, what, countIf(NOT has({harmless:Array(String)}, kind)) OVER (), count() OVER ()
 FROM [story]
@@ -71,7 +71,7 @@ WHERE cluster = {cluster:String}
 ORDER BY ts, node, kind, what LIMIT {lines:UInt32}
 SETTINGS query_plan_merge_expressions = 0, query_plan_lift_up_union = 0, optimize_use_projections = 0
 """
-"""Each row has how many there are in all, and how many are something wrong."""
+"""Each row has the number of all such objects, and of those with a problem."""
 _OF_NUMA: Final = ("numa_fleet", "numa_skew")
 NEXT: Final = (
     ("story", "this list, for all nodes or one"),
@@ -90,11 +90,10 @@ def print_story(
     lines: int = LINES,
     namespace: str = "",
 ) -> list[Findings]:
-    """Print the story of each cluster: where, what in order of time, what is not known; then what to ask next.
-
-    None are all clusters, the latest first. Return the findings of each cluster that is known. `command` is how the
-    reader calls this program on this database; None if the database will be gone. With a `namespace`, what is about
-    pods and objects of others is left out.
+    """Print the story of each cluster: what was read, what happened in order of time, what is unknown, then which
+    questions to ask next. With None, print all clusters, the latest first. Return the findings of each known cluster.
+    `command` is how the user calls this program on this database; None if the database is temporary. With a
+    `namespace`, pods and objects of other namespaces are left out.
     """
     database = database.noting_empty_tables()
     spans = {span.cluster: span for span in read_spans(database)}
@@ -110,7 +109,7 @@ def print_story(
 
 
 def print_first(database: Database, console: Console, namespace: str = "") -> None:
-    """Print what is wrong by what was seen so far, without what happened in order."""
+    """Print what is wrong by the data so far, without the list of events."""
     database = database.noting_empty_tables()
     for span in read_spans(database):
         found = findings_in(database, span, namespace)
@@ -152,16 +151,16 @@ def _print_cluster(
         more = "leadsman look -o wide" if command is None else f"{command} query story"
         console.print(f"  ... and {total - lines} more: {more}")
     seen = found.view.evidence
-    # statistics of known nodes, and bad input, are reported apart
+    # statistics of known nodes, and bad input, are reported separately
     missing = gaps(seen._replace(sampled_nodes=seen.nodes or seen.sampled_nodes, bad=0))
     _uncertain(found.view, () if is_said else missing, console)
     return found
 
 
 def _nothing(found: Findings, console: Console) -> bool:
-    """State that nothing is wrong, as far as the evidence supports it; a card says if there is little.
+    """State that nothing is wrong, as far as the evidence shows it; if there is little evidence, a card says so.
 
-    Return whether it was stated.
+    Return whether this was stated.
     """
     is_said = found.view.evidence.seen or not found.items
     if is_said:
@@ -173,7 +172,7 @@ def _sections(found: Findings, command: str | None, console: Console) -> None:
     until = f"At the end, {timestamp(found.view.scope.until)} UTC"
     for now, heading in ((True, until), (False, "Earlier")):
         of_then = [item for item in found.items if item.now is now]
-        if command is None:  # a step asks no question of a database that will be gone
+        if command is None:  # a next step cannot query a temporary database
             of_then = [item._replace(step=item.step._replace(query="")) for item in of_then]
         _section(heading, of_then, found.view, console)
 
@@ -207,7 +206,7 @@ def _timeline(rows: Sequence[Sequence[Any]], console: Console) -> None:
 
 
 def _numa_nodes(rows: Sequence[RowDict], console: Console) -> None:
-    """Print what is free on each NUMA node, as pasted text about them alone has nothing else."""
+    """Print the free resources of each NUMA node, because pasted text about NUMA nodes alone shows nothing else."""
     table = _table(3)
     by_numa_node = {row["node"] for row in rows if "numa_node" in row} | {""}
     rows = [row for row in rows if "numa_node" in row or row["node"] not in by_numa_node]
@@ -234,7 +233,7 @@ def _room(row: RowDict) -> str:
 
 
 def _table(columns: int) -> Table:
-    """A table without lines that folds a long word, such as a command's path, and never cuts it."""
+    """Return a table without lines that folds a long word, such as a command's path, and never shortens it."""
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     for _ in range(columns):
         table.add_column(overflow="fold")
@@ -242,7 +241,7 @@ def _table(columns: int) -> Table:
 
 
 def words_of(item: Item, view: Overview) -> str:
-    """Put a card into the words of a terminal; a time that is only a bound is called that."""
+    """Word a card for a terminal; say so if a time is only a bound."""
     times, at, until = "", item.since, item.until
     if at is not None:
         when = clock(at) if at.date() == view.scope.until.date() else timestamp(at)

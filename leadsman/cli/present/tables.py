@@ -1,4 +1,4 @@
-"""Answers as text: a table for people; JSON, YAML and CSV with raw values for programs."""
+"""Formats answers as text: a table for people; JSON, YAML and CSV with raw values for programs."""
 
 import json
 import os
@@ -17,9 +17,9 @@ from sql.questions.cells import Column, as_columns, as_csv
 
 
 def show(result: Result, form: str, why_empty: str = "", total: int = 0, *, fewer: bool = False) -> None:
-    """Print rows in one of `options.FORMS`; under a table without rows stands why: `why_empty`.
+    """Print rows in one of `options.FORMS`; below a table without rows print `why_empty`.
 
-    `total` is the number of rows before the answer was cut. With `fewer` a narrow terminal shows fewer columns.
+    `total` is the number of rows before the answer was cut. With `fewer`, a narrow terminal shows fewer columns.
     """
     match form:
         case "json" | "yaml":
@@ -37,7 +37,7 @@ def show(result: Result, form: str, why_empty: str = "", total: int = 0, *, fewe
 
 
 def show_raw(form: str, document: Callable[[], Any], rows: Callable[[], Result]) -> bool:
-    """Print an answer for a program, if that is its form, and tell whether it was."""
+    """Print an answer if its form is for programs, and tell whether it was."""
     if form in {"json", "yaml"}:
         show_document(document(), form)
     elif form == "csv":
@@ -46,24 +46,27 @@ def show_raw(form: str, document: Callable[[], Any], rows: Callable[[], Result])
 
 
 def show_lines(sentences: Iterable[str], form: str) -> None:
-    """Print the sentences of an answer, wrapped where a terminal sets a width."""
-    from leadsman.cli.console import out  # rich, which no table and no answer for a program needs
+    """Print the sentences of an answer, wrapped if a terminal sets a width."""
+    from leadsman.cli.console import out  # imports rich, which only these sentences need
 
     for line in sentences:
         out.print(line, soft_wrap=_width(form) is None)
 
 
 def part(result: Result, most: int, *, newest: bool) -> Result:
-    """At most `most` rows of an answer; 0 is all. With `newest` the last ones stay: rows are in order of time."""
+    """Return at most `most` rows of an answer; 0 means all.
+
+    With `newest`, return the last ones: rows are in order of time.
+    """
     if not most or len(result.rows) <= most:
         return result
     return result._replace(rows=result.rows[-most:] if newest else result.rows[:most])
 
 
 def only(result: Result, names: Sequence[str]) -> Result:
-    """The answer with these columns, in this order; all without names.
+    """Return the answer with these columns, in this order; with all if no names are given.
 
-    Rows of several clusters keep `cluster`. If the time of one is only a bound, all keep `time_known`.
+    Rows of several clusters keep `cluster`. If the time of a row is only a bound, all keep `time_known`.
     """
     if not names:
         return result
@@ -82,7 +85,7 @@ def only(result: Result, names: Sequence[str]) -> Result:
 
 
 def show_columns(shown: Sequence[Column], form: str = "table", *, fewer: bool = False) -> None:
-    """Print a table; nothing if it has no rows. `wide` shows every cell whole, also beyond the terminal's width."""
+    """Print a table; nothing without rows. `wide` shows every cell whole, even beyond the terminal's width."""
     if not shown or not shown[0].cells:
         return
     for number, line in enumerate(lines(shown, _width(form), fewer=fewer)):
@@ -94,12 +97,12 @@ def _width(form: str) -> int | None:
 
 
 def bold(line: str) -> str:
-    """Return the line in bold, unless NO_COLOR is set; click leaves the style out where no terminal reads it."""
+    """Return the line in bold, unless NO_COLOR is set; click removes the style if the output is not a terminal."""
     return line if os.environ.get("NO_COLOR") else click.style(line, bold=True)
 
 
 def show_document(document: Any, form: str) -> None:
-    """Print builtins, times and structs as JSON or YAML; both escape characters that a terminal obeys."""
+    """Print builtins, times and structs as JSON or YAML; both escape terminal control characters."""
     encoded = msgspec.json.encode(document)
     if form == "json":
         click.echo(plain_json(msgspec.json.format(encoded, indent=2)))
@@ -115,13 +118,13 @@ def as_objects(result: Result) -> list[dict[str, Any]]:
 
 
 def of_text(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> list[Column]:
-    """Columns of cells that are escaped for a terminal already."""
+    """Return columns of cells that are already escaped for a terminal."""
     turned = list(zip(*rows, strict=True)) or [()] * len(headings)
     return [Column(heading, cells) for heading, cells in zip(headings, turned, strict=True)]
 
 
 def raw_rows(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Result:
-    """A Result of rows that Leadsman made itself. Nested values become JSON."""
+    """Return a Result of rows that Leadsman made itself. Nested values become JSON."""
     return Result(tuple(names), ("String",) * len(names), [tuple(map(_flat, row)) for row in rows])
 
 

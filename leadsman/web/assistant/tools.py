@@ -1,4 +1,4 @@
-"""The tools that an assistant may use on a database: each method is a tool, and only reads."""
+"""The tools with which an assistant reads a database: each method is a tool."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -29,13 +29,13 @@ ORDER BY ts DESC, node, kind, what LIMIT {most:UInt32}
 """
 
 Answer = dict[str, Any]
-"""JSON's types only."""
+"""Only JSON's types."""
 
 
 class Tools:
-    """Each answer is within LIMITS, with `cut` where there is more. Raises WrongUsage or DatabaseError.
+    """Each answer is within LIMITS, with `cut` if there is more. Raises WrongUsage or DatabaseError.
 
-    `db` is open to read, and asked by one thread at a time.
+    `db` is open to read, and used by one thread at a time.
     """
 
     def __init__(self, db: Database) -> None:
@@ -43,7 +43,7 @@ class Tools:
         self._process = QueryProcess(db)
 
     def clusters(self) -> Answer:
-        """The clusters of the database, each with the first and the last time it was observed."""
+        """List the clusters of the database, each with the first and the last time it was observed."""
         return {"clusters": _plain([span._asdict() for span in read_spans(self._db)])}
 
     def story(self, cluster: str = "", since: str = "", until: str = "", last: str = "", node: str = "") -> Answer:
@@ -74,13 +74,13 @@ class Tools:
         return {"cluster": scope.cluster, **span, **known, **_rows(result)}
 
     def saved_questions(self) -> Answer:
-        """The saved questions: name, what each answers, and its parameters with type, default and meaning."""
+        """List the saved questions: name, what each answers, and its parameters with type, default and meaning."""
         return {"questions": [_described(each._asdict()) for each in saved_queries()]}
 
     def ask_saved_question(self, name: str, parameters: Mapping[str, str] | None = None) -> Answer:
-        """The rows of a saved question, by a name of saved_questions; rows that have a time come the newest first.
+        """Return the rows of a saved question, by a name of saved_questions; rows that have a time come newest first.
 
-        An answer without rows has the reason in `nothing`.
+        If there are no rows, `nothing` has the reason.
         """
         query, given = chosen(saved_query(name), parameters or {})
         result = run(self._db, query, given, LIMITS)
@@ -88,10 +88,9 @@ class Tools:
 
     def eviction_order(self, node: str, cluster: str = "", until: str = "") -> Answer:
         """List the pods of a node that the kubelet would evict next, in its order, for each signal that has a
-        threshold.
-
-        The order is from the last sample before `until`, for example 2026-11-21T04:19:00Z, or from the last of all.
-        `never` counts the pods that it never evicts. Signals of one file system have one order.
+        threshold. The order is from the last sample before `until`, for example 2026-11-21T04:19:00Z, or from the
+        last sample. `never` counts the pods that the kubelet never evicts. Signals of one file system have the same
+        order.
         """
         scope = self._scope(cluster, "", until, "" if until else "all")
         line = read_node(self._db, scope, node)
@@ -127,11 +126,11 @@ class Tools:
         return dict(_plain(fit_document(known, request, found)))
 
     def sql(self, query: str) -> Answer:
-        """The rows of one SELECT, SHOW, DESCRIBE or EXPLAIN of ClickHouse; SHOW TABLES lists what there is."""
+        """Return the rows of one SELECT, SHOW, DESCRIBE or EXPLAIN of ClickHouse; SHOW TABLES lists the tables."""
         return _rows(self._process.ask(query.encode(errors="replace").decode(), {}, LIMITS))  # lone surrogates
 
     def close(self) -> None:
-        """Ends what answers `sql`."""
+        """End the process that answers `sql`."""
         self._process.close()
 
     def _scope(self, cluster: str, since: str, until: str, last: str) -> Scope:
@@ -143,7 +142,7 @@ class Tools:
 
 def _rows(result: Result) -> Answer:
     kept = [dict(zip(result.column_names, row, strict=True)) for row in result.rows[: LIMITS.rows]]
-    if len(msgspec.json.encode(kept)) > LIMITS.answer_bytes:  # the embedded engine does not count it
+    if len(msgspec.json.encode(kept)) > LIMITS.answer_bytes:  # the embedded engine does not count these
         raise BadScope(f"the answer is larger than {LIMITS.answer_bytes // MIB} MiB: narrow the query")
     return {"rows": _plain(kept), "cut": len(result.rows) > LIMITS.rows}
 

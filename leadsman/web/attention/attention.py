@@ -1,4 +1,4 @@
-"""Lists what needs attention, now and during the range, the worst first. Pure, from an overview."""
+"""Lists what needs attention, now and during the range, worst first. Pure: it reads only an overview."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from shlex import quote
@@ -24,17 +24,18 @@ from streams.rules.eviction.signals import RESOURCES
 
 _OF_IMAGE_GC: Final = frozenset(name for kind in kinds.IMAGE_GC.values() for name in kind.alerts)
 _OF_STATES: Final = frozenset({"NodeNotReady", "NodePressureLasting"}) | _OF_IMAGE_GC
-"""Alerts about a state: their item lasts as long as that state."""
+"""Alerts about a state; their item lasts as long as the state."""
 _SHORTAGES: Final = {"EvictionThresholdNear": "resource", "NodePressureLasting": "condition"}
-"""The label with what runs out, by alert."""
+"""The label that names the scarce resource, by alert."""
 MOST_WARNINGS: Final = 5
 """Reasons that have an item of their own."""
 
 
 def attention(view: Overview) -> list[Item]:
-    """The items, worst first; of one severity in the order of these rules. A problem and its alert are one item.
+    """Return the items, worst first; items of one severity are in the order of these rules.
 
-    Missing current data comes before all: everything else is as of the last observation.
+    A problem and its alert are one item. Missing current data comes first, because everything else is as of the last
+    observation.
     """
     silence, found = list(_silence(view)), list(findings(view))
     items = [
@@ -56,11 +57,11 @@ def attention(view: Overview) -> list[Item]:
 
 
 def _with_alerts(items: Iterable[Item], view: Overview) -> list[Item]:
-    """The items with the firing alerts about them. Alerts of one name without an item share a new one.
+    """Add firing alerts to the items about them. Alerts with the same name and no item share a new one.
 
-    An alert that fires only because of `keep_firing` has no item. An item that knows its start keeps it, because
-    an alert can be earlier (a forecast) or later (a hold time). An item from old samples is not current because of
-    an alert from the same samples.
+    An alert that fires only because of `keep_firing` gets no item. An item that knows its start keeps it, because an
+    alert can be earlier (a forecast) or later (a hold time). An item from old samples does not become current because
+    of an alert from the same samples.
     """
     found, nodes = list(items), {node.name: node for node in view.nodes}
     stale = {name for name, node in nodes.items() if node.stale}
@@ -86,7 +87,7 @@ def _loud(view: Overview) -> list[Alert]:
 
 
 def _forewarned(view: Overview, found: Sequence[Item]) -> Iterator[Item]:
-    """Alerts about a resource that runs out, of which no row is left: they join what else is found about it."""
+    """Return alerts about a scarce resource without a row of their own: they join other findings about it."""
     nodes = {node.name: node for node in view.nodes}
     left: dict[tuple[str, str], list[Alert]] = {}
     for alert in _loud(view):
@@ -100,7 +101,7 @@ def _forewarned(view: Overview, found: Sequence[Item]) -> Iterator[Item]:
 
 
 def _is_over(alert: Alert, node: NodeLine | None, image_gc: Iterable[RowDict]) -> bool:
-    """Tell whether the last row about the same thing shows, by any settings, that an alert does not hold."""
+    """Tell whether the last row about its subject shows that the alert cannot hold with any settings."""
     if node is None:
         return False
     if alert.name == "NodeNotReady":
@@ -120,7 +121,7 @@ def _is_over(alert: Alert, node: NodeLine | None, image_gc: Iterable[RowDict]) -
 
 
 def _is_about(alert: Alert, item: Item) -> bool:
-    """Tell whether an alert and an item are one problem, on a node of the item if both name some."""
+    """Tell whether an alert and an item are about one problem: on a node of the item, if both name nodes."""
     labels = {"", *alert.labels.values()}
     is_same = any(name == alert.name and labels.issuperset(values) for name, *values in item.alert_keys)
     return is_same and (not alert.node or not item.nodes or alert.node in item.nodes)
@@ -144,7 +145,7 @@ def _of_alerts(name: str, same: Sequence[Alert]) -> Item:
 
 
 def named(node: NodeLine, items: Iterable[Item]) -> list[Badge]:
-    """Return the badges of a node that an item names, so that it does not look ok."""
+    """Return the badges of a node that an item names, so that the node does not look ok."""
     serious = [item for item in items if item.severity < Severity.UNKNOWN and node.name in item.nodes]
     return [
         Badge(item.severity, item.title if len(item.nodes) == 1 else item.of_each or item.title)
@@ -153,7 +154,7 @@ def named(node: NodeLine, items: Iterable[Item]) -> list[Badge]:
 
 
 def _silence(view: Overview) -> Iterator[Item]:
-    """Yield an item if there is no current data about the whole cluster."""
+    """Yield an item if there is no current data about the cluster at all."""
     evidence = view.evidence
     if evidence.stale:
         before = f"Nothing was seen {'towards the end of' if evidence.seen else 'in'} the range"
@@ -241,12 +242,12 @@ def _without_statistics(view: Overview) -> Iterator[Item]:
     known = [node for node in view.nodes if node.known]
     down = silent_nodes(view)
     up = [node for node in known if node.name not in down]
-    # the card of a kubelet that does not report says it too; where nobody was sampled, that is not why
+    # the card of a kubelet that does not report says this too; if no node was sampled, that is not the reason
     silent = known if up and all(node.stale for node in known) else [node for node in up if node.stale]
     if silent and (view.evidence.aged or not view.evidence.stale):
         nodes, seen = tuple(node.name for node in silent), [node.last_sample_at for node in silent]
         sampled = [at for at in seen if at is not None]
-        # of a node that was never sampled it is so for as long as it was looked at
+        # a node that was never sampled lacks statistics for as long as it was watched
         since = (
             Since(min(sampled)) if len(sampled) == len(seen) else Since(min(sampled, default=view.scope.since), True)
         )
@@ -267,14 +268,14 @@ _ASK: Final = Step("Let Leadsman ask the kubelets: start it with --kubelet=direc
 
 
 def _save_summary(node: str) -> Step:
-    """Return the step for a dump, in which no kubelet was asked."""
+    """Return the next step for a dump without answers of kubelets."""
     name = plain(node)
     path, file = quote(f"/api/v1/nodes/{name}/proxy/stats/summary"), quote(f"{name}.summary.json")
     return Step(f"Save each kubelet's statistics next to the dump: kubectl get --raw {path} > {file}")
 
 
 def _without_news(view: Overview, items: Sequence[Item]) -> Iterator[Item]:
-    """Alerts of unknown state, because there is no data, and that no item has."""
+    """Return alerts whose state is unknown, because data is missing, and that have no item."""
     stale = {node.name for node in view.nodes if node.stale}
     lost = [alert for alert in view.alerts or () if alert.unknown and (alert.node in stale or view.evidence.stale)]
     if view.evidence.aged:

@@ -1,4 +1,4 @@
-"""A node's badges in a list, and which nodes come first: pure."""
+"""Computes a node's badges in a list, and the order of nodes. Pure."""
 
 from collections.abc import Iterable, Iterator
 from enum import IntEnum
@@ -10,7 +10,7 @@ from streams.fold.findings import BROKEN_GC
 OFTEN: Final = 3
 """A node's pressure oscillates if it began at least this often in a range."""
 _FAR: Final = 9.0
-"""Room of a node without statistics, as a part of the capacity: it comes after every other."""
+"""Remaining share of capacity of a node without statistics; it sorts after every other node."""
 
 
 class Severity(IntEnum):
@@ -19,7 +19,7 @@ class Severity(IntEnum):
     CRITICAL = 0
     WARNING = 1
     UNKNOWN = 2
-    """Without evidence, or with old evidence only."""
+    """Without evidence, or only with old evidence."""
     NOTE = 3
 
     @property
@@ -32,7 +32,7 @@ class Severity(IntEnum):
 
     @classmethod
     def of_alert(cls, severity: str) -> "Severity":
-        """Return the severity of an alert, whose rule can name any."""
+        """Return the severity of an alert; rules may set any text."""
         return _OF_ALERTS.get(severity, cls.NOTE)
 
 

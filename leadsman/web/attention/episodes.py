@@ -1,4 +1,4 @@
-"""The timeline: what happened, folded into episodes, each with one severity: pure."""
+"""Groups what happened into episodes on a timeline, each with one severity. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -14,11 +14,11 @@ from streams.rules.eviction.shortage import evicted_for
 from streams.rules.pod_ends.machine import CONFIGURES, DRAINS
 
 LONGEST_GAP: Final = timedelta(minutes=10)
-"""A repetition within this time, or within this part of a longer range, belongs to the same episode."""
+"""A repetition within this time, or within this share of a longer range, belongs to the same episode."""
 GAPS_IN_RANGE: Final = 50
 MOST_OFFERED: Final = 300
 LOUD: Final = (1, 5, 25)
-"""Counts from which a mark of a lane is drawn larger."""
+"""Counts at which a mark on a lane is drawn larger."""
 _SEVERITIES: Final = {
     "eviction": Severity.CRITICAL,
     "unguarded": Severity.CRITICAL,
@@ -26,7 +26,7 @@ _SEVERITIES: Final = {
     "unknown": Severity.UNKNOWN,
     "kubelet": Severity.NOTE,
 }
-"""Severity of the kinds that always have the same one; all others are warnings."""
+"""Severity of kinds that always have the same one; other kinds are warnings."""
 _OF_NODES: Final = {
     **dict.fromkeys(("Not Ready", "Not Ready by an Event"), Severity.CRITICAL),
     **dict.fromkeys(
@@ -38,7 +38,7 @@ _OF_NODES: Final = {
         Severity.NOTE,
     ),
 }
-"""Severity of the kind `node` by what it is about; everything else of it is a warning."""
+"""Severity of the kind `node` by subject; other subjects are warnings."""
 _OF_PODS: Final = {
     "eviction": "were evicted: {}",
     "limit": "were evicted for their own limit",
@@ -46,16 +46,16 @@ _OF_PODS: Final = {
     "numa": "were not admitted: {}",
     "pending": "are Pending and {}",
 }
-"""Text about several pods, by kind, with a place for the resource."""
+"""Text about several pods, by kind, with a placeholder for the resource."""
 _LASTING_KINDS: Final = frozenset({"pending", "unknown"})
-"""Lines of the story about what is still so at the end."""
+"""Lines of the story about states that still hold at the end."""
 
 
 class Episode(NamedTuple):
-    """One line of the timeline: what happened once, or again and again within a short time."""
+    """One line of the timeline: something that happened once, or repeatedly within a short time."""
 
     key: str
-    """Its place in the page."""
+    """Its anchor in the page."""
     since: datetime
     until: datetime | None
     """None while it lasts."""
@@ -63,9 +63,9 @@ class Episode(NamedTuple):
     kind: str
     severity: Severity
     head: str
-    """The words in bold: an alert's name, or how often it happened."""
+    """The bold words: an alert's name, or the number of occurrences."""
     text: str
-    """The rest of its words."""
+    """The rest of the text."""
     happenings: tuple[Happening, ...]
 
     @property
@@ -78,17 +78,17 @@ class Episode(NamedTuple):
 
     @property
     def state(self) -> str:
-        """Return the state that a mark shows: an episode that is over is hollow and without colour."""
+        """Return the state that a mark shows: the mark of an ended episode is hollow and grey."""
         return _state(self.severity, is_over=self.until is not None)
 
     def state_of(self, happening: Happening) -> str:
-        """Return the state of one happening, which can be over while the episode lasts."""
+        """Return the state of one happening, which can be over while its episode lasts."""
         is_over = happening.until is not None and self.kind not in _LASTING_KINDS
         return _state(severity_of(happening), is_over=is_over)
 
 
 class Bar(NamedTuple):
-    """An episode on its lane; `left` and `width` in percent of it."""
+    """An episode on its lane; `left` and `width` in percent of the lane."""
 
     left: float
     width: float
@@ -115,20 +115,20 @@ class Timeline(NamedTuple):
     lanes: tuple[Lane, ...]
     ticks: tuple[Tick, ...]
     episodes: tuple[Episode, ...]
-    """Episodes, lasting ones first, then the latest first."""
+    """Episodes: lasting ones first, then latest first."""
     total: int
-    """Episodes, those that are not shown too."""
+    """Number of episodes, including those that are not shown."""
     whole: bool
-    """Else the range has more than was read."""
+    """False if the range has more than was read."""
     until: datetime
     """The end of the range."""
     nodes: tuple[str, ...] = ()
     namespaces: tuple[str, ...] = ()
-    """Values by which it may be narrowed, the first MOST_OFFERED of each."""
+    """Values that the filters offer, at most MOST_OFFERED of each."""
 
     @property
     def dated(self) -> bool:
-        """A time needs its day."""
+        """Tell whether times need the day."""
         return any(each.since.date() != self.until.date() for each in self.episodes)
 
 
@@ -138,7 +138,10 @@ def timeline(
     limit: int,
     filters: Filter = Filter(),  # noqa: B008 - it cannot be changed
 ) -> Timeline:
-    """At most `limit` episodes. Kind and severity narrow these; node and namespace also lanes and happenings."""
+    """Build the timeline with at most `limit` episodes.
+
+    Filters of kind and severity apply to these; filters of node and namespace also apply to lanes and happenings.
+    """
     found = fold(happened.happenings, scope)
     if filters.on or filters.namespace:
         fitting = [(each.key, [one for one in each.happenings if filters.fits(one)]) for each in found]
@@ -159,7 +162,7 @@ def timeline(
 
 
 def kinds_of(filters: Filter) -> list[str]:
-    """The kinds of the story in which what the filters let through may be; empty where it may be in any."""
+    """Return the kinds of story lines that can pass the filters; empty if any can."""
     if not filters.severity:
         return [filters.kind] if filters.kind else []
     found = [kind for kind in KINDS if filters.severity in {each.word for each in _severities(kind)}]
@@ -172,7 +175,7 @@ def _severities(kind: str) -> set[Severity]:
 
 
 def fold(happenings: Iterable[Happening], scope: Scope, prefix: str = "e") -> list[Episode]:
-    """Fold happenings, given by beginning: lasting ones first, then the latest. Each key begins with `prefix`."""
+    """Group happenings, sorted by start, into episodes: lasting ones first, then latest. Keys begin with `prefix`."""
     gap = max(LONGEST_GAP, timedelta(seconds=scope.seconds / GAPS_IN_RANGE))
     groups: list[list[Happening]] = []
     last: dict[tuple[str, ...], list[Happening]] = {}
@@ -237,7 +240,7 @@ def _words(group: Sequence[Happening]) -> tuple[str, str]:
 
 
 def place(scope: Scope, at: datetime) -> float:
-    """In percent of the range, within it."""
+    """Return a time in percent of the range, limited to it."""
     return min(100.0, max(0.0, (at - scope.since).total_seconds() / scope.seconds * 100))
 
 
@@ -262,7 +265,7 @@ def _lanes(episodes: Sequence[Episode], shape: Mapping[str, Mapping[int, int]], 
 
 
 def _bars(episode: Episode, scope: Scope) -> Iterable[Bar]:
-    """Yield bars for its happenings; those that would overlap become one."""
+    """Yield bars for the happenings of a lane; overlapping bars are merged."""
     drawn = set()
     for happening in episode.happenings:
         left, right = place(scope, happening.since), place(scope, happening.until or scope.until)

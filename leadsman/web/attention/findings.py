@@ -1,4 +1,4 @@
-"""Items that follow from Leadsman's findings. Pure, from an overview."""
+"""Builds items from Leadsman's findings. Pure: it reads only an overview."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
@@ -40,9 +40,8 @@ def findings(view: Overview) -> Iterator[Item]:
 
 
 def _thresholds_met(view: Overview) -> Iterator[Item]:
-    """A card for each resource, since signals of one file system are met together; a soft one only of other nodes.
-
-    Nodes with old samples alone have cards of their own, which do not last.
+    """Yield a card for each resource, because signals of one file system are met together; for soft thresholds, only
+    of other nodes. Nodes with only old samples get separate cards, which are over.
     """
     for fresh in (True, False):
         hard: dict[str, dict[str, list[Margin]]] = {}
@@ -60,7 +59,7 @@ def _thresholds_met(view: Overview) -> Iterator[Item]:
 
 
 def _unguarded(view: Overview) -> Iterator[Item]:
-    """A signal that runs out and has no threshold, nor has another of its file system: a card for each resource."""
+    """Yield a card for each resource with a signal that runs out without a threshold on its file system."""
     by_resource: dict[str, dict[str, Margin]] = {}
     for node in view.nodes:
         low = [each for each in node.margins if is_low(each.available, each.capacity)]
@@ -85,7 +84,7 @@ def _unguarded(view: Overview) -> Iterator[Item]:
 
 
 def unguarded_margins(margins: Iterable[Margin]) -> frozenset[str]:
-    """Return the signals of one node that have no threshold, nor have another of their file system."""
+    """Return the signals of one node that have no threshold, if no other signal of the file system has one."""
     return unguarded_of(
         Reading(each.signal, each.available, each.capacity, each.threshold is not None) for each in margins
     )
@@ -128,7 +127,7 @@ def _on(view: Overview, nodes: Sized) -> str:
 
 
 def _of(view: Overview, node: str, text: str) -> str:
-    """A text about one node, which a page of that node does not name again."""
+    """Return a text about one node, whose name is left out on the page of that node."""
     return capital(text) if view.node else f"{node}, {text}"
 
 
@@ -138,7 +137,10 @@ _NO_NEWS: Final = "It is unknown whether it still does: there is no data since."
 
 
 def _image_gc(view: Overview) -> Iterator[Item]:
-    """A card for each verdict and head. Without new data it is over, like its alert, although it may go on."""
+    """Yield a card for each verdict and headline.
+
+    Without new data it is over, like its alert, although it may continue.
+    """
     for verdict in BROKEN_GC:
         latest = {each["node"]: each for each in reversed(view.image_gc) if each["verdict"] == verdict}
         for goes_on in (True, False):
@@ -207,7 +209,7 @@ def _family(margin: Margin) -> str:
 
 
 def _near_since(view: Overview, near: Sequence[tuple[float | None, str, Margin]]) -> Since | None:
-    """The signal that is near of each node, not another of it."""
+    """Return since when the near signal of each node has been near."""
     return earliest(first(view.begun, "near", (margin.signal,), (name,)) for _, name, margin in near)
 
 

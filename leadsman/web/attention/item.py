@@ -1,4 +1,4 @@
-"""One thing that needs attention; findings about one resource are joined into one, with its nodes and its cause."""
+"""Defines an item that needs attention. Findings about one resource are joined into one, with nodes and cause."""
 
 import re
 from collections import Counter
@@ -15,18 +15,18 @@ from leadsman.web.reading.overview import Since
 from leadsman.web.reading.words import size
 
 OWNERS: Final = 3
-"""Number of owners that are named."""
+"""Maximum number of owners that are named."""
 NAME: Final = 120
 _COMMAND_LAST: Final = re.compile(r"[:;,] (?:kubectl|leadsman) (?:[^.:;,]|[.:;,](?=\S))+\Z")
-"""A command that ends a text. A full stop after it would be copied with it, and belong to its last name."""
+"""A command at the end of a text. A full stop after it would be copied as part of its last name."""
 
 
 class Step(NamedTuple):
-    """The one thing to do next, without a stop at its end, and the saved question that shows more of it."""
+    """The one thing to do next, without a full stop, and the saved question that shows more about it."""
 
     words: str = ""
     query: str = ""
-    """The words after `leadsman query`."""
+    """The arguments after `leadsman query`."""
 
     def __bool__(self) -> bool:
         return bool(self.words)
@@ -37,55 +37,57 @@ class Step(NamedTuple):
 
 
 class Item(NamedTuple):
-    """One thing to look at; `nodes` are all that it concerns."""
+    """One thing to look at; `nodes` lists all affected nodes."""
 
     severity: Severity
     title: str
     text: str
     nodes: tuple[str, ...]
     anchor: str
-    """The section that has more."""
+    """The section of the page with more about it."""
     now: bool = True
-    """It lasts at the end; else it happened during the range."""
+    """True if it lasts at the end, False if it happened during the range."""
     since: datetime | None = None
     until: datetime | None = None
     alerts: tuple[str, ...] = ()
-    """The alerts of the same problem that fire."""
+    """The firing alerts about the same problem."""
     who: str = ""
-    """Owners of the pods, and how often."""
+    """Owners of the pods, with counts."""
     step: Step = Step()
     alert_keys: tuple[tuple[str, ...], ...] = ()
-    """Names of alerts about the same problem, each with the labels' values that distinguish it from its like."""
+    """Names of alerts about the same problem, each with the label values that distinguish it from others of its
+    name.
+    """
     or_earlier: bool = False
-    """It was so at `since` already, when it was first seen; or it was then at the latest."""
+    """True if `since` is only a bound: it began then or earlier."""
     is_bounded: bool = False
-    """It was once between `since` and `until`, and no time of it is known."""
+    """True if it happened between `since` and `until`, at an unknown time."""
     signals: tuple[str, ...] = ()
-    """The eviction signals that it is about, as the kubelet spells them."""
+    """The eviction signals concerned, by the kubelet's names."""
     of_each: str = ""
-    """Its title of one of its nodes, where the title counts over all of them."""
+    """Its title for a single node, if the title counts over all of them."""
 
     short_of: str = ""
-    """memory, disk or pids, where these run out: items about the same nodes are one card (`incidents`)."""
+    """The scarce resource: memory, disk or pids. Items about the same nodes become one card (`incidents`)."""
     fact: str = ""
-    """It in a few words, for the title of that card."""
+    """A short text for the title of that card."""
     is_condition: bool = False
-    """It only says that a condition holds, for which other items give the reason."""
+    """True if it only says that a condition holds, and other items give the reason."""
     is_cause: bool = False
-    """Its step is known to be about the cause."""
+    """True if its step is known to address the cause."""
 
     def begun(self, since: Since | None) -> "Item":
-        """The same, lasting since then."""
+        """Return the item as lasting since then."""
         return self if since is None else self._replace(since=since.at, or_earlier=since.or_earlier)
 
 
 def distinct(names: Iterable[str]) -> tuple[str, ...]:
-    """Each name once, in the order of the first, without the empty one."""
+    """Return each name once, in order of first occurrence, without the empty one."""
     return tuple(dict.fromkeys(name for name in names if name))
 
 
 def owners_of(rows: Iterable[RowDict], column: str = "pods") -> str:
-    """The owners of rows, the most first: `ReplicaSet leaky-98cbc7457 in shop, 5 times`."""
+    """Describe the owners of rows, most rows first: `ReplicaSet leaky-98cbc7457 in shop, 5 times`."""
     counts: Counter[str] = Counter()
     for row in rows:
         counts[f"{plain(' '.join(row['owner']), NAME)} in {plain(row['namespace'], NAME)}"] += row[column]
@@ -108,26 +110,26 @@ _TITLES: Final = {"memory": "Memory", "disk": "Disk", "pids": "PIDs"}
 _FACTS: Final = 3
 _CULPRITS: Final = 3
 _PODS: Final = 3
-"""Pods of one command."""
+"""Maximum number of pods in one command."""
 _COMMAND: Final = 300
-"""Characters of a command: pods whose names do not fit are left out of it, never cut."""
+"""Maximum length of a command. Pods whose names do not fit are left out of it; names are never shortened."""
 _LIMIT: Final = "Give what grows a limit, or roll it back"
 _COSTS_OF: Final = {
     "Job": "a Job starts its work again",
     "StatefulSet": "a pod with a local volume waits for its node",
 }
 _STAYING: Final = {
-    "DaemonSet": f"{_LIMIT}: a pod of a DaemonSet that is deleted comes back to its node at once",
+    "DaemonSet": f"{_LIMIT}: a deleted pod of a DaemonSet is recreated on its node at once",
     "Node": "Change the manifest of this static pod on its node: a deletion of the pod does not stop it",
 }
-"""Steps by kind of the owner whose pods a cordon does not keep away."""
+"""Next steps for pods that a cordon does not keep away, by kind of owner."""
 
 
 def incidents(items: Iterable[Item], culprits: Sequence[RowDict]) -> list[Item]:
-    """Join the items about one resource that last, where the first of them stood; those that are over likewise.
+    """Join lasting items about one resource, at the place of the first; ended ones separately.
 
-    An item that is over joins those that last on one of its nodes. `culprits` has a row for each node and kind: the
-    pod that grows most.
+    An ended item joins a lasting one if they share a node. `culprits` has a row for each node and kind: the pod that
+    grows most.
     """
     found: list[Item] = []
     left = list(items)
@@ -172,7 +174,7 @@ def _joined(same: Sequence[Item]) -> Item:
 
 def _with_culprits(item: Item, culprits: Sequence[RowDict]) -> Item:
     growing = [row for row in culprits if row["kind"] == item.short_of and row["node"] in item.nodes]
-    if not growing or not (item.now or item.signals):  # a threshold that is met at an old last sample is over, too
+    if not growing or not (item.now or item.signals):  # a threshold that is met by an old last sample is over, too
         return item
     workloads: dict[str, list[RowDict]] = {}
     for row in growing:
@@ -191,9 +193,9 @@ def _with_culprits(item: Item, culprits: Sequence[RowDict]) -> Item:
 
 
 def _ending(rows: Sequence[RowDict]) -> Step:
-    """Return how to end what grows: pods that another node can take first, then those of nobody, else by their owner.
-
-    The scheduler counts requests, not use: it can place a replacement on the same node, unless that is cordoned.
+    """Return how to end growing pods: first pods that another node can take, then pods without an owner, else by
+    owner. The scheduler counts requests, not use, so it can place a replacement on the same node unless that is
+    cordoned.
     """
     movable = [row for row in rows if row["owner"] and row["owner_kind"] not in _STAYING]
     if chosen := _of_a_command(movable):
@@ -211,7 +213,7 @@ def _comes_back(pods: Sequence[RowDict]) -> bool:
 
 def _costs(pods: Sequence[RowDict]) -> str:
     kinds = {row["owner_kind"] for row in pods}
-    costs = ["this asks no disruption budget and loses emptyDir data"]
+    costs = ["this ignores disruption budgets and loses emptyDir data"]
     costs += [words for kind, words in _COSTS_OF.items() if kind in kinds]
     return "; ".join([*costs, "uncordon later"] if _comes_back(pods) else costs)
 
@@ -222,7 +224,7 @@ def _grows(name: str, verb: str, rows: Sequence[RowDict], *, alone: bool) -> str
 
 
 def _of_a_command(rows: Sequence[RowDict]) -> Sequence[RowDict]:
-    """Return up to _PODS pods, of the first namespace of which a command fits."""
+    """Return up to _PODS pods of the first namespace for which a command fits."""
     for _, same in groupby(rows, key=lambda row: str(row["namespace"])):
         pods = list(islice(same, _PODS))
         while pods:
@@ -233,7 +235,7 @@ def _of_a_command(rows: Sequence[RowDict]) -> Sequence[RowDict]:
 
 
 def _command(pods: Sequence[RowDict]) -> str:
-    """Return the command that deletes pods of a namespace; nodes to which they could come back are cordoned first."""
+    """Return the command that deletes pods of a namespace; nodes to which they could return are cordoned first."""
     names = " ".join(argument(row["pod"], _COMMAND) for row in pods)
     delete = f"kubectl delete pod -n {argument(pods[0]['namespace'])} {names}"
     nodes = " ".join(argument(node, _COMMAND) for node in distinct(row["node"] for row in pods))

@@ -13,15 +13,15 @@ from streams.fold.titles import READ_MESSAGES
 class Kind(NamedTuple):
     severity: Severity
     anchor: str
-    """The section that has more."""
+    """The section of the page with more about it."""
     step: Step = Step()
-    """The next step, unless a card's own rows name a better one."""
+    """The next step, unless a card's own rows suggest a better one."""
     alerts: tuple[str, ...] = ()
     of_each: str = ""
-    """The title for one node of a card that counts over its nodes."""
+    """The title for one node of a card that counts over nodes."""
 
     def item(self, title: str, text: str, nodes: Iterable[str], *values: str, **more: Any) -> Item:
-        """Return a card of this kind. `values` are those labels of its alerts that distinguish it."""
+        """Return a card of this kind. `values` are the label values of its alerts that distinguish it."""
         keys = tuple((name, *values) for name in self.alerts)
         given = {"step": self.step, "alert_keys": keys, "of_each": self.of_each} | more
         return Item(self.severity, title, text, tuple(nodes), self.anchor, **given)

@@ -1,4 +1,4 @@
-"""Items about nodes: not Ready, silent, cordoned. Pure, from an overview."""
+"""Builds items about nodes: not Ready, silent, cordoned. Pure: it reads only an overview."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
@@ -18,7 +18,7 @@ from streams.rules.pod_ends.when import drainer
 
 
 def not_ready(view: Overview) -> Iterator[Item]:
-    """Yield cards for False and for Unknown; a drained node is a note, because it is meant to leave."""
+    """Yield cards for Ready False and Unknown. A drained node is only a note, because somebody wants it to leave."""
     of_nodes = f"of {counted(sum(node.known for node in view.nodes), 'node')}"
     drained = [row for row in view.not_ready if _leaves(row)]
     others = [row for row in view.not_ready if row not in drained]
@@ -53,7 +53,7 @@ def not_ready(view: Overview) -> Iterator[Item]:
 
 
 def last_sample(nodes: Iterable[NodeLine]) -> str:
-    """Say when nodes without recent statistics were last sampled, if it was at one time."""
+    """Say when nodes without recent statistics were last sampled, if that was at one time."""
     ages = {node.sample_age for node in nodes if node.stale and node.sample_age}
     return f"Last sample: {min(ages)}. " if len(ages) == 1 else ""
 
@@ -68,17 +68,17 @@ def silent_nodes(view: Overview) -> set[str]:
 
 
 def does_not_report(row: RowDict) -> bool:
-    """Tell whether a row of `not_ready` is about a kubelet that is silent; a Node that was cut says nothing."""
+    """Tell whether a row of `not_ready` is about a silent kubelet. A truncated Node does not show that."""
     return row["ready"] is None and bool(row["message"])
 
 
 def check_machine(node: str) -> Step:
-    """Return the step for a node whose kubelet does not report."""
+    """Return the next step for a node whose kubelet does not report."""
     return Step(f"Check the machine of {plain(node)}, its kubelet and its network")
 
 
 def cordoned_by_event(view: Overview) -> Iterator[Item]:
-    """Report a cordon that only an Event shows, as that."""
+    """Return words for a cordon that only an Event shows."""
     if rows := view.event_cordons:
         title = "Cordoned (from an Event)" if view.node else f"{counted(len(rows), 'node')} cordoned (from an Event)"
         nodes, text = tuple(row["node"] for row in rows), "No Node object in the data shows it."
@@ -87,7 +87,7 @@ def cordoned_by_event(view: Overview) -> Iterator[Item]:
 
 
 def _down(rows: Sequence[RowDict], *, one: bool) -> str:
-    """Say how many are not Ready, and for how many that is unknown; empty if there are none."""
+    """Say how many nodes are not Ready, and for how many that is unknown; empty if there are none."""
     parts = []
     for is_unknown, words in ((False, "not Ready"), (True, "silent, so whether {} Ready is unknown")):
         number = sum(is_not_ready(row) and (row["ready"] is None) is is_unknown for row in rows)
@@ -98,12 +98,12 @@ def _down(rows: Sequence[RowDict], *, one: bool) -> str:
 
 
 def is_not_ready(row: RowDict) -> bool:
-    """Tell whether a row of `not_ready` says that, and not only that its node is cordoned."""
+    """Tell whether a row of `not_ready` says that the node is not Ready, rather than only cordoned."""
     return row["ready"] == 0 or does_not_report(row)
 
 
 def problems(view: Overview) -> Iterator[Item]:
-    """A card for each condition of nodes that shows trouble, beside the kubelet's own."""
+    """Yield a card for each condition of nodes that shows a problem, other than the kubelet's own conditions."""
     for condition in dict.fromkeys(row["condition"] for row in view.problems):
         rows = [row for row in view.problems if row["condition"] == condition]
         name, node = plain(condition), argument(rows[0]["node"])
@@ -116,7 +116,10 @@ def problems(view: Overview) -> Iterator[Item]:
 
 
 def _being_removed(view: Overview, rows: Sequence[RowDict], of_nodes: str) -> Item:
-    """Report a node that an autoscaler removes: nobody should uncordon it. A Ready node may have an old taint."""
+    """Report a node that an autoscaler removes, because nobody should uncordon it.
+
+    A Ready node can have an old taint.
+    """
     by = " and ".join(dict.fromkeys(drainer(row["taints"]) for row in rows))
     title = f"Being removed by {by}" if view.node else f"{len(rows)} {of_nodes} being removed by {by}"
     keeps = f"{'Its taint keeps' if len(rows) == 1 else 'Their taints keep'} new pods away."
@@ -147,7 +150,7 @@ def _taint(row: RowDict) -> tuple[str, str]:
 
 
 def _marked(value: str, view: Overview) -> datetime | None:
-    """When the taint was put there, which cluster-autoscaler writes as its value, in seconds since 1970."""
+    """Return when the taint was added: cluster-autoscaler writes that as its value, in seconds since 1970."""
     if not (value.isascii() and value.isdigit() and len(value) <= _DIGITS):
         return None
     at = datetime.fromtimestamp(int(value), UTC)
@@ -158,7 +161,7 @@ _DIGITS: Final = 10
 
 
 def _leases(rows: Sequence[RowDict]) -> str:
-    """State the age of the Leases at the time of the check; a node whose Lease was not read is left out."""
+    """Describe the age of the Leases at the time of the check; nodes whose Lease was not read are left out."""
     seen = [row["lease_age_seconds"] for row in rows if row["lease_seen"]]
     ages = sorted(age for age in seen if age is not None)
     if not seen:

@@ -1,4 +1,7 @@
-"""Cards about pods: evicted, rejected, OOM killed, pending, resized, not ending. Pure, from an overview."""
+"""Builds cards about pods: evicted, rejected, OOM killed, pending, resized, not ending.
+
+Pure: it reads only an overview.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
@@ -26,13 +29,16 @@ from streams.rules.events.admission import amount, of, parse_refusal
 from streams.rules.eviction.shortage import FAMILIES, UNKNOWN_CAUSE, WHY_UNKNOWN, short_of
 
 MOST_REASONS: Final = 4
-"""Reasons that a card lists."""
+"""Maximum number of reasons that a card lists."""
 MOST_NAMES: Final = 3
-"""Pods that a card names."""
+"""Maximum number of pods that a card names."""
 MOST_TEXT: Final = 300
-"""Characters of a message."""
+"""Maximum number of characters of a message."""
 MOST_AUTOSCALER_TEXT: Final = 500
-"""Characters of an autoscaler's message: Karpenter's has the reason last, after resources and requirements."""
+"""Maximum number of characters of an autoscaler's message:
+
+Karpenter gives the reason last, after resources and requirements.
+"""
 
 
 def evicted(view: Overview) -> Iterator[Item]:
@@ -77,11 +83,11 @@ _EVICTION_STEPS: Final = {
 
 
 UNEXPECTED: Final = "UnexpectedAdmissionError"
-"""The reason for several failures in the kubelet: only the message names the manager and the resource."""
+"""The kubelet's reason for several different failures: only the message names the manager and the resource."""
 
 
 def rejected(view: Overview) -> Iterator[Item]:
-    """A card for each reason, and for each kind of an error that is unexpected, with what the kubelet wrote last."""
+    """Yield a card for each reason, and for each form of an unexpected error, with the kubelet's last message."""
     rows = [row for row in view.killed if row["cause"] == "admission"]
     for reason, kind in dict.fromkeys((row["reason"], row["kind"]) for row in rows):
         same = [row for row in rows if (row["reason"], row["kind"]) == (reason, kind)]
@@ -104,11 +110,11 @@ def rejected(view: Overview) -> Iterator[Item]:
 
 
 def _refusal(reason: str, refusals: Sequence[RowDict], numa: str, denied: RowDict | None, pods: int) -> str:
-    """Explain the reason by the kubelet's texts and what contradicts them, with the last text itself."""
+    """Explain the reason by the kubelet's texts and facts that contradict them, with the last text itself."""
     last = denied or (refusals[0] if refusals else None)
     known = known_cause(reason)
     others = [row["explanation"] for row in refusals if not (known and _is_said_by_reason(row))]
-    others = [text for text in others if not numa.startswith(text.rstrip("."))]  # the same refusal, with amounts
+    others = [text for text in others if not numa.startswith(text.rstrip("."))]  # the same refusal, other amounts
     words = [denied["explanation"]] if denied and not numa else [*dict.fromkeys(filter(None, (numa, *others)))]
     parts = [sentence(known)] if known else []
     which = ("The last: " if _explains(last, words) else "One of them: ") if pods > 1 and (known or words[1:]) else ""
@@ -122,18 +128,20 @@ def _refusal(reason: str, refusals: Sequence[RowDict], numa: str, denied: RowDic
 
 
 def _is_said_by_reason(row: RowDict) -> bool:
-    """Tell whether `known_cause` says what the explanation says. A volume limit has no resource."""
+    """Tell whether `known_cause` already says what the explanation says. A volume limit has no resource."""
     return row["refused_by"] in _SAID_BY_REASON or (row["refused_by"] == "resources" and not row["resource"])
 
 
 def _explains(last: RowDict | None, words: Sequence[str]) -> bool:
-    """Tell whether the first words explain the last refusal, and not one before it."""
+    """Tell whether the explanation covers the last refusal, and not an earlier one."""
     explained = last["explanation"].rstrip(".") if last else ""
     return last is None or (bool(explained) and bool(words) and words[0].startswith(explained))
 
 
 def _contradiction(denied: RowDict) -> str:
-    """Return what the API says against a refusal: the kubelet counts pods that are gone, or knows of less."""
+    """Return facts of the API that contradict a refusal: the kubelet counts pods that are gone, or knows fewer
+    resources.
+    """
     resource, free, allocatable = denied["contradiction"]
     if _exceeds_known_capacity(denied):
         return f"The Node object offers {plain(amount(allocatable, resource))}."
@@ -226,7 +234,7 @@ def _ended(
 
 
 def waiting(view: Overview) -> Iterator[Item]:
-    """Yield a card of pending pods with their main reasons, and one if the scheduler contradicts the API."""
+    """Yield a card of pending pods with their main reasons, and another if the scheduler contradicts the API."""
     if not view.waiting:
         return
     pods = sum(row["pods"] for row in view.waiting)
@@ -283,7 +291,7 @@ def _group(row: RowDict) -> str:
 
 
 def resizes(view: Overview) -> Iterator[Item]:
-    """Resizes that the kubelet deferred, and those that it never can do: a card each."""
+    """Yield a card each for resizes that the kubelet deferred and for impossible ones."""
     for state, why, kind in (
         ("deferred", "Waiting for room", kinds.DEFERRED),
         ("infeasible", "Impossible on this node", kinds.INFEASIBLE),
@@ -296,7 +304,9 @@ def resizes(view: Overview) -> Iterator[Item]:
 
 
 def terminating(view: Overview) -> Iterator[Item]:
-    """Pods that do not go away: their kubelet is gone, cannot end them, or something holds their object."""
+    """Yield cards for pods that do not go away: their kubelet is gone or cannot end them, or a finalizer holds the
+    object.
+    """
     rows = view.terminating
     if not rows:
         return
@@ -328,7 +338,7 @@ _POWERED_OFF: Final = (
 
 
 def _named(row: RowDict) -> str:
-    """A pod as kubectl takes it."""
+    """Return a pod's name and namespace as kubectl arguments."""
     return f"-n {argument(row['namespace'])} {argument(row['pod'])}"
 
 

@@ -1,4 +1,4 @@
-"""Uncertain facts, in sentences with the nodes that each concerns."""
+"""Describes uncertain facts in sentences, each with the nodes concerned."""
 
 from collections.abc import Iterator
 
@@ -9,12 +9,12 @@ from leadsman.web.reading.words import duration, plainly, timestamp
 
 
 def unknowns(view: Overview) -> list[tuple[str, tuple[str, ...]]]:
-    """A sentence and its nodes for everything that is assumed, a lower bound, missing or unreadable."""
+    """Yield a sentence and its nodes for everything that is assumed, a lower bound, missing or unreadable."""
     return [*_unseen(view), *uncertain(view), *_missing(view), *_sources(view)]
 
 
 def uncertain(view: Overview) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """The same for what is known, but not for sure."""
+    """Yield the same for facts that are known, but not for sure."""
     unknown = view.unknown
     if nodes := unknown.assumed_thresholds:
         thresholds = f"The thresholds of {counted(len(nodes), 'node')} are assumed"
@@ -48,7 +48,7 @@ def uncertain(view: Overview) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def _undated(without_year: int, without_zone: int) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield how many lines lack a year that anything shows, and how many lack a zone: klog writes neither."""
+    """Yield how many log lines lack a year, and how many lack a zone: klog writes neither."""
     if without_year:
         lines = counted(without_year, "line of a log is", "lines of logs are")
         yield f"{lines} of an unknown year, because klog writes none: the latest possible is assumed.", ()

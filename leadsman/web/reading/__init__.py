@@ -1,1 +1,1 @@
-"""Queries of the page, and the types that they return."""
+"""The page's queries, and the types that they return."""

@@ -1,4 +1,4 @@
-"""Alerts for the page. A database has their table only if alerts are stored."""
+"""Reads alerts for the page. A database has their table only if alerts are stored."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -28,9 +28,9 @@ class Alert(NamedTuple):
     description: str
     runbook_url: str
     unknown: bool = False
-    """Nobody knows whether it still holds: there was no data for an hour."""
+    """True if it is unknown whether the alert still holds, because there was no data for an hour."""
     resource: str = ""
-    """Resource in its labels: memory, ephemeral-storage, inodes, pids, or a condition."""
+    """The resource in its labels: memory, ephemeral-storage, inodes, pids, or a condition."""
     silenced: str = ""
     """End, author and reason of the silence that covers a firing alert."""
     namespace: str = ""
@@ -44,7 +44,7 @@ class Alert(NamedTuple):
 
 
 def held(alerts: Iterable[Alert], evidence: Evidence) -> list[Alert]:
-    """Return the alerts that fire; of a live cluster that is not heard of, those that fired when it last was."""
+    """Return the firing alerts; for a live cluster without current data, those that fired at its last observation."""
     at = evidence.last_at if evidence.aged else None
     return [
         alert
@@ -54,7 +54,7 @@ def held(alerts: Iterable[Alert], evidence: Evidence) -> list[Alert]:
 
 
 def group_alerts(alerts: Iterable[Alert]) -> list[list[Alert]]:
-    """Group alerts of one state, name, severity and resource, or label `reason` where they have no resource.
+    """Group alerts with the same state, name, severity and resource, or label `reason` if they have no resource.
 
     Groups keep the order of their first alert. Within a group the newest start comes first.
     """

@@ -1,4 +1,4 @@
-"""The questions of the page: one file each in `queries/`, their parameters bound and never put into the text."""
+"""Runs the page's queries: one file each in `queries/`. Parameters are bound, never put into the text."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -24,20 +24,20 @@ OF_NOTHING: Final[Mapping[str, Mapping[str, Any]]] = {
     "pace": {"pace_seconds": None, "paces": []},
     "unknown": {**dict.fromkeys(("lower_bounds", "withheld", "nodes_with_numa"), 0), "undated_lines": (0, 0)},
 }
-"""The row of each question that has one even where every table is empty."""
+"""The row of each query that returns one even if every table is empty."""
 
 _STORY: Final = "FROM story\n"
 _PART: Final = re.compile(r"^    \(\n.+?\n    \) AS (\w+)", re.MULTILINE | re.DOTALL)
-"""A column that is a query of its own."""
+"""A column that is a subquery."""
 _BRANCH: Final = re.compile(r"\n +UNION ALL (SELECT [^\n]+ GROUP BY [^\n]+)")
-"""A branch of a UNION that has no row of an empty table."""
+"""A branch of a UNION that has no rows if its table is empty."""
 
 RowDict: TypeAlias = dict[str, Any]
 
 
 @cache
 def query_text(name: str) -> str:
-    """Return the text of a question; `NAME_5m` is NAME over the five-minute roll-up of its table."""
+    """Return the text of a query; `NAME_5m` is NAME over the five-minute roll-up of its table."""
     from sql.schema.views import with_rules  # noqa: PLC0415 - some commands ask nothing
 
     text = with_rules((QUERIES / f"{name.removesuffix('_5m')}.sql").read_text("utf-8"))
@@ -57,12 +57,12 @@ def by_node(rows: Iterable[RowDict]) -> dict[str, list[RowDict]]:
 
 
 def ask(db: Database, name: str, scope: Scope, **more: Any) -> list[RowDict]:
-    """The rows of a question about a scope. Raises DatabaseError."""
+    """Return the rows of a query about a scope. Raises DatabaseError."""
     return rows(db, name, {**scope.parameters(), **more})
 
 
 def rows(db: Database, name: str, parameters: Mapping[str, Any]) -> list[RowDict]:
-    """The rows of any question; none is asked of tables that are known to be empty. Raises DatabaseError."""
+    """Return the rows of any query; tables that are known to be empty are not queried. Raises DatabaseError."""
     sql, known = query_text(name), RowDict()
     if db.empty_tables:
         from sql.schema.statements import gives_nothing  # noqa: PLC0415 - some commands ask nothing
@@ -84,7 +84,9 @@ def rows(db: Database, name: str, parameters: Mapping[str, Any]) -> list[RowDict
 
 
 def _asked(sql: str, of_nothing: Mapping[str, Any], nothing: Callable[[str], bool]) -> tuple[str, RowDict]:
-    """Return a question without the columns of empty tables, or no text if none is left, and the values of these."""
+    """Return a query without the columns of empty tables, and the values of those columns; no text if no column is
+    left.
+    """
     parts = list(_PART.finditer(sql))
     asked = [part for part in parts if not nothing(part[0])]
     if not asked and (parts or nothing(sql)):

@@ -1,4 +1,4 @@
-"""The room of each resource of a node over a range, with the thresholds of each time and a forecast, as data."""
+"""Reads, for each resource of a node, the remaining amount over a range, its thresholds over time, and a forecast."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -16,22 +16,22 @@ from sql.database.open import Database
 from streams.rules.eviction.signals import CONDITIONS, RESOURCES, SIGNALS
 
 POINTS: Final = 288
-"""Maximum number of points of one line: a day in pieces of five minutes."""
+"""Maximum number of points of one line: a day in steps of five minutes."""
 ROLLUP_SECONDS: Final = 300
 AHEAD: Final = 0.25
-"""A forecast is drawn for no longer than this part of the range."""
+"""A forecast is drawn for at most this share of the range."""
 SAME_DISK_PART: Final = 100
 """Two readings of one file system differ by less than its capacity divided by this."""
 GAP_SAMPLES: Final = 5
 GAP_SECONDS: Final = 60
-"""Samples this far apart, in their usual distance and in seconds, leave a gap in the line."""
+"""Number of usual sampling intervals, and seconds, without a sample that leave a gap in the line."""
 IMAGE_DISKS: Final = frozenset({"imagefs.available", "containerfs.available"})
 _STEPS: Final = (1, 5, 10, 15, 30, 60, 120, ROLLUP_SECONDS)
 _TITLES: Final = {"memory": "Memory", "ephemeral-storage": "Disk", "inodes": "Inodes", "pids": "PIDs"}
 
 
 class Line(NamedTuple):
-    """Seconds since 1970, and what was left in the resource's unit: the lowest of each step."""
+    """Seconds since 1970, and the lowest remaining amount of each step, in the resource's unit."""
 
     name: str
     at: tuple[int, ...]
@@ -39,19 +39,19 @@ class Line(NamedTuple):
 
     @property
     def gaps(self) -> list[tuple[int, int]]:
-        """The beginning and end of each gap between samples of the line."""
+        """Return the start and end of each gap between samples of the line."""
         between = [later - earlier for earlier, later in pairwise(self.at)]
         most = max(GAP_SECONDS, GAP_SAMPLES * median(between)) if between else 0
         return [(earlier, later) for earlier, later in pairwise(self.at) if later - earlier > most]
 
 
 class Threshold(NamedTuple):
-    """An amount below which something acts: `kind` is hard, soft or gc."""
+    """An amount below which something acts; `kind` is hard, soft or gc."""
 
     kind: str
     name: str
     steps: tuple[tuple[int, int | None], ...]
-    """Each value with the time from which it holds; None if there was none."""
+    """Each value with the time from which it holds; None while there was no threshold."""
 
     def at(self, at_second: int) -> int | None:
         known = [value for since, value in self.steps if since <= at_second]
@@ -59,17 +59,17 @@ class Threshold(NamedTuple):
 
 
 class Forecast(NamedTuple):
-    """The likely course from the last sample on, and when it meets thresholds: times and amounts."""
+    """The likely course after the last sample, and when it meets thresholds: times and amounts."""
 
     points: tuple[tuple[int, int], tuple[int, int]]
     hits: tuple[tuple[int, int], ...]
     early: tuple[int, int] | None = None
     late: tuple[int, int] | None = None
-    """Ends of the earliest and the latest course that are drawn; they begin at the same point as the likely one."""
+    """Ends of the earliest and the latest course; both start at the same point as the likely one."""
 
 
 class Chart(NamedTuple):
-    """One resource: signals of one file system are one line."""
+    """One resource: the signals of one file system share a line."""
 
     key: str
     title: str
@@ -77,19 +77,21 @@ class Chart(NamedTuple):
     """Name of the resource in events and alerts."""
     condition: str
     margin: Margin
-    """Margin of the signal nearest to its threshold."""
+    """Margin of the signal that is nearest to its threshold."""
     lines: tuple[Line, ...]
     thresholds: tuple[Threshold, ...]
     forecast: Forecast | None
     images: bool
-    """Image GC acts on it."""
+    """True if image GC acts on it."""
     signals: tuple[str, ...] = ()
     reported: tuple[tuple[int, int], ...] = ()
-    """When the kubelet evicted for it, and what was left by its own figure; these are points of the first line."""
+    """When the kubelet evicted for this resource, and what was left by its own measurement; these are points of the
+    first line.
+    """
 
     @property
     def worst(self) -> int:
-        """The place on the first line that was nearest to a threshold, or lowest where there is none."""
+        """Return the point of the first line that was nearest to a threshold, or the lowest without one."""
         line = self.lines[0]
         return min(range(len(line.at)), key=lambda place: line.lowest[place] - self._bound(line.at[place]))
 
@@ -99,7 +101,7 @@ class Chart(NamedTuple):
 
 
 def read_charts(db: Database, scope: Scope, near: Mapping[str, Sequence[Margin]]) -> dict[str, list[Chart]]:
-    """The charts of each node of `near`. Raises DatabaseError."""
+    """Return the charts of each node of `near`. Raises DatabaseError."""
     if not near:
         return {}
     lines: dict[str, dict[str, RowDict]] = {}
@@ -130,7 +132,7 @@ def charts(
 
 
 def with_evictions(chart: Chart, evicted: Iterable[RowDict]) -> Chart:
-    """The chart with what the kubelet itself measured when it evicted, which lies between two samples."""
+    """Add to the chart the kubelet's own measurements at evictions, which are between two samples."""
     reported = {
         int(row["ts"].timestamp()): int(row["available"])
         for row in evicted
@@ -148,7 +150,7 @@ def with_evictions(chart: Chart, evicted: Iterable[RowDict]) -> Chart:
 
 
 def step_seconds(scope: Scope) -> int:
-    """Between two points of a line: from five minutes on the roll-up is read."""
+    """Return the seconds between two points of a line: from five minutes on, the roll-up is read."""
     least = scope.seconds / POINTS
     fine = next((step for step in _STEPS if step >= least), None)
     return fine or ROLLUP_SECONDS * ceil(least / ROLLUP_SECONDS)
@@ -199,15 +201,15 @@ def _chart(
 
 
 def read_steps(db: Database, name: str, scope: Scope, nodes: list[str]) -> list[RowDict]:
-    """Read the rows of `charts` or `usage`, whose values are step by step. Raises DatabaseError."""
+    """Read rows of `charts` or `usage`, which have one value for each step. Raises DatabaseError."""
     step = step_seconds(scope)
     found = ask(db, name, scope, nodes=nodes, step=step) if step < ROLLUP_SECONDS else []
-    # Raw samples are kept for days, roll-ups for months.
+    # raw samples are kept for days, roll-ups for months
     return found or ask(db, f"{name}_5m", scope, nodes=nodes, step=max(step, ROLLUP_SECONDS))
 
 
 def _thresholds(group: Sequence[Margin], lines: Mapping[str, RowDict]) -> list[Threshold]:
-    """Each once, though several signals have it."""
+    """Return each threshold once, even if several signals have it."""
     found: list[Threshold] = []
     disks = {margin.signal.partition(".")[0].removesuffix("fs") for margin in group} if len(group) > 1 else set()
     for margin in group:
@@ -218,20 +220,20 @@ def _thresholds(group: Sequence[Margin], lines: Mapping[str, RowDict]) -> list[T
             steps = _steps(line["at"], line[kind])
             if steps and not any((each.kind, each.steps) == (kind, steps) for each in found):
                 found.append(Threshold(kind, f"{named}{kind}", steps))
-    if _kind(group) == "memory":  # the second signal has the hard threshold of the first
+    if _kind(group) == "memory":  # the second signal has the same hard threshold as the first
         return [each for place, each in enumerate(found) if each.kind not in {one.kind for one in found[:place]}]
     return found
 
 
 def _steps(at: Sequence[int], values: Sequence[int]) -> tuple[tuple[int, int | None], ...]:
-    """Keep only the changes of a threshold; -1 means no threshold. Empty if there never was one."""
+    """Keep only the changes of a threshold; -1 means no threshold. Return nothing if there never was one."""
     known = [None if value < 0 else value for value in values]
     changes = [0, *(place for place in range(1, len(known)) if known[place] != known[place - 1])]
     return tuple((at[place], known[place]) for place in changes) if any(value is not None for value in known) else ()
 
 
 def _gc(settings: Sequence[RowDict], capacity: int, scope: Scope) -> list[Threshold]:
-    """Return the room at which image GC starts, and the room that it frees up to."""
+    """Return the available amounts at which image GC starts, and up to which it frees space."""
     found = []
     for name, column in (("GC target", "image_gc_low_percent"), ("GC starts", "image_gc_high_percent")):
         steps: list[tuple[int, int | None]] = []
@@ -272,21 +274,21 @@ def _forecast(group: Sequence[Margin], at: int, scope: Scope) -> Forecast | None
 
 
 def _end(at: int, available: int, threshold: int, seconds: float, shown: float) -> tuple[int, int]:
-    """Return the end of a straight course: at the threshold, or at the end of the drawing."""
+    """Return the end of a straight course: at the threshold, or at the edge of the plot."""
     part = min(1.0, shown / seconds)
     return round(at + seconds * part), round(available + (threshold - available) * part)
 
 
 LENGTH: Final = timedelta(days=1)
 PARTS: Final = 1000
-"""Number of equal parts of a capacity in which room is counted."""
+"""Number of equal parts of a capacity that the strip distinguishes."""
 
 
 class Strip(NamedTuple):
     scope: Scope
-    """At least a day around the range, as far as there is any data."""
+    """At least a day around the range, if there is that much data."""
     line: Line | None
-    """Room above the nearest threshold, below 0 if one was met; None without samples."""
+    """Remaining amount above the nearest threshold, below 0 if one was met; None without samples."""
 
 
 def read_strip(db: Database, scope: Scope, span: Span, node: NodeLine) -> Strip:
@@ -306,7 +308,9 @@ def read_strip(db: Database, scope: Scope, span: Span, node: NodeLine) -> Strip:
 
 
 def strip_scope(scope: Scope, span: Span) -> Scope:
-    """The range in the middle of a day, or where that would be after the last observation, towards its end."""
+    """Return a day with the range in its middle; if that would end after the last observation, a day that ends
+    there.
+    """
     length = scope.until - scope.since
     last = span.last_at.replace(microsecond=0) + timedelta(seconds=1)
     until = max(scope.until, min(last, scope.until + max(LENGTH - length, timedelta()) / 2))

@@ -1,4 +1,6 @@
-"""Details of single nodes in a range, and the use of each: CPU, memory, and how long tasks were stalled (PSI)."""
+"""Reads details of single nodes in a range, and the use of each: CPU, memory, and how long tasks were stalled
+(PSI).
+"""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -17,11 +19,11 @@ from sql.database.open import Database
 FREE: Final = "free"
 RESERVED: Final = "reserved"
 UNKNOWN: Final = "unknown"
-"""Held, but no source reports by whom."""
+"""The CPU is held, but no source reports by whom."""
 COLOURS: Final = 8
-"""Holders share this many colours; their marks distinguish them."""
+"""Number of colours that holders share; their marks distinguish them."""
 MOST_CELLS: Final = 1024
-"""A NUMA node of more CPUs is drawn as numbers only."""
+"""A NUMA node with more CPUs is shown as numbers only."""
 _LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _COUNTS: Final = itemgetter("cpus", "reserved_cpus", "exclusive_cpus", "free_cpus", "free_cores")
 
@@ -30,7 +32,7 @@ class Holder(NamedTuple):
     """A container with exclusive CPUs; `colour` counts from 0."""
 
     mark: str
-    """One or two letters that stand in its cells."""
+    """One or two letters that its cells show."""
     colour: int
     namespace: str
     pod: str
@@ -54,7 +56,7 @@ class NumaNode(NamedTuple):
 
     number: int
     cores: tuple[tuple[Cell, ...], ...]
-    """Its CPUs, those of a physical core together."""
+    """Its CPUs, grouped by physical core."""
     cpus: int | None
     reserved: int | None
     exclusive: int | None
@@ -101,7 +103,7 @@ def _holder(place: int, row: RowDict) -> Holder:
 
 
 def mark(place: int) -> str:
-    """A, B, ... Z, AA, AB, ...: the mark of the holder in this place, counted from 0."""
+    """Return the mark of the holder at this position, counted from 0: A, B, ... Z, AA, AB, ..."""
     above, here = divmod(place, len(_LETTERS))
     return (mark(above - 1) if above else "") + _LETTERS[here]
 
@@ -124,7 +126,7 @@ def _numa_node(row: RowDict, by_cpu: Mapping[int, Holder]) -> NumaNode:
 
 
 def _cores(cells: Mapping[int, Cell], core_cpusets: Sequence[str]) -> tuple[tuple[Cell, ...], ...]:
-    """Cells grouped by physical core; each CPU by itself where the cores are unknown."""
+    """Group cells by physical core; each CPU is its own group if the cores are unknown."""
     cores = [[cells[cpu] for cpu in _cpus(text) if cpu in cells] for text in core_cpusets]
     known = {cell.cpu for core in cores for cell in core}
     alone = [[cell] for cpu, cell in cells.items() if cpu not in known]
@@ -141,9 +143,9 @@ def _cpus(text: str) -> list[int]:
 
 
 _Grouped: TypeAlias = Mapping[str, Mapping[str, Sequence[RowDict]]]
-"""Rows of each question by node."""
+"""Rows of each query, by node."""
 FIRST_ORDERS: Final = 6
-"""Number of nodes whose order before their first eviction is read, each by itself."""
+"""Maximum number of nodes for which the order before their first eviction is read, one query each."""
 _LOOK_BACK: Final = timedelta(hours=1)
 _STALLS: Final = (
     ("cpu_stalled", "CPU stalled"),
@@ -153,7 +155,7 @@ _STALLS: Final = (
 
 
 class Usage(NamedTuple):
-    """One course over the range: seconds since 1970 and values up to `top`."""
+    """One curve over the range: seconds since 1970, and values up to `top`."""
 
     name: str
     last: str
@@ -164,7 +166,7 @@ class Usage(NamedTuple):
 
 
 class FirstOrder(NamedTuple):
-    """The order for the signal of an eviction, from the last sample before it."""
+    """The eviction order for the signal of an eviction, from the last sample before it."""
 
     at: datetime
     order: Order
@@ -175,15 +177,15 @@ class Detail(NamedTuple):
     charts: tuple[Chart, ...]
     numa: NumaMap | None
     orders: tuple[Order, ...]
-    """At the end of the range; the signal nearest to its threshold first."""
+    """Eviction orders at the end of the range; the signal nearest to its threshold comes first."""
     first_order: FirstOrder | None
-    """Order before the first eviction of the range."""
+    """Eviction order before the first eviction of the range."""
     evicted: tuple[RowDict, ...]
     settings: RowDict | None
     """None if no /configz was seen."""
     usage: tuple[Usage, ...]
     growers: tuple[RowDict, ...]
-    """The fastest growing uses of its disk at the end of the range."""
+    """The fastest growing users of its disk at the end of the range."""
 
 
 def read_details(db: Database, scope: Scope, nodes: Sequence[NodeLine]) -> list[Detail]:
@@ -219,11 +221,11 @@ _QUESTIONS: Final = ("numa_nodes", "numa_pods", "evicted", "settings", "growers"
 _ORDERING: Final = ("last_sample", "order_pods")
 _ROLLUP: Final = timedelta(minutes=5)
 _GROWING: Final = timedelta(minutes=10)
-"""Time before the last five minutes over which the growth of a pod is computed."""
+"""The growth of a pod is computed over this long before the last five minutes."""
 
 
 def _last_minutes(scope: Scope, nodes: Sequence[NodeLine]) -> Scope:
-    """The end of the range, as far back as the last sample of any of the nodes."""
+    """Return the last minutes of the range, back to the oldest last sample of these nodes."""
     sampled = [node.sampled_at for node in nodes if node.sampled_at is not None]
     earliest = min((*sampled, scope.until)) - _ROLLUP
     return scope._replace(since=max(scope.since, earliest))
@@ -234,7 +236,7 @@ def _orders(node: NodeLine, found_of: _Grouped, signals: Sequence[str]) -> tuple
     if not samples or not pods:
         return ()
     found = orders(signals, samples[0], pods, node.kubelet_version, found_of.get("pod_usage", {}).get(node.name, ()))
-    # Signals of one file system have one order.
+    # signals of one file system have the same order
     by_file_system = {
         (order.places, order.signal.partition(".")[2]): order for order in reversed(found) if order.places
     }
@@ -246,7 +248,7 @@ def _first_order(db: Database, scope: Scope, node: NodeLine, evicted: Sequence[R
     if not under_pressure:
         return None
     first = min(under_pressure, key=lambda row: row["ts"])
-    # A witness has whole seconds: the rank is from the sample before.
+    # a witness has whole seconds, so the rank is from the sample before
     before = scope._replace(since=scope.since - _LOOK_BACK, until=first["ts"])
     found_of = {name: by_node(ask(db, name, before, nodes=[node.name])) for name in _ORDERING}
     grown = before._replace(since=first["ts"] - _ROLLUP - _GROWING)
@@ -262,7 +264,7 @@ def read_usage(db: Database, scope: Scope, nodes: Iterable[NodeLine]) -> dict[st
 
 
 def usages(row: RowDict, node: NodeLine) -> list[Usage]:
-    """Read a row of `usage`, in which -1 means not measured."""
+    """Convert a row of `usage`, in which -1 means not measured."""
     cpu, memory = node.fit.get("cpu"), node.fit.get("memory")
     of_cpu = f" of {resource(cpu.capacity, 'cpu')}" if cpu else ""
     of_memory = f" of {size(memory.capacity)}" if memory else ""

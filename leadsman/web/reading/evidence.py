@@ -1,4 +1,4 @@
-"""The evidence of a page or story, and its age. Nothing counts as well without it."""
+"""Measures the evidence behind a page or story, and its age. Without evidence, no state counts as healthy."""
 
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
@@ -12,12 +12,12 @@ from sql.questions.missing import KEPT, READ_APART, WATCHED
 from streams.alerting.active import SILENT
 
 INTERVALS: Final = 6
-"""Number of missing samples after which the present state counts as unknown."""
+"""Number of missed samples after which the current state counts as unknown."""
 _SOONEST: Final = timedelta(seconds=10)
 
 
 class Evidence(NamedTuple):
-    """Amount of data in a range, and the time of the last observation up to its end."""
+    """The amount of data in a range, and the time of the last observation up to its end."""
 
     scope: Scope
     nodes: int
@@ -30,41 +30,44 @@ class Evidence(NamedTuple):
     last_at: datetime | None
     """Time of the last observation of any kind."""
     nodes_until: datetime | None = None
-    """The last Node object, where later ones were not looked at: that of an older dump."""
+    """The last Node object, if later dumps had none: it is from an older dump."""
     pods_seen: bool = True
-    """True if pods were seen in this range, or are watched. An account that may not read pods sees no eviction."""
+    """True if pods were seen in this range, or are watched. An account that may not read pods sees no evictions."""
     pods_until: datetime | None = None
-    """The last change of a pod, where later ones were not looked at: an older dump had pods, this one has none."""
+    """The last change of a pod, if later dumps had no pods: it is from an older dump."""
     unread: tuple[str, ...] = ()
     """Streams of the whole cluster that were silent or unreadable for a time."""
     bad: int = 0
-    """Records of the range that could not be understood, and those whose time could not be read."""
+    """Records of the range that could not be understood, and records with an unreadable time."""
     unexplained: int = 0
-    """Pods with the reason Evicted in words that name no known cause."""
+    """Pods with the reason Evicted whose text names no known cause."""
     events_seen: bool = True
-    """True if Events of this range were seen: image GC, and pods that are gone, are known from Events alone."""
+    """True if Events of this range were seen. Image GC, and pods that are gone, are known from Events alone."""
     numa_seen: bool = True
-    """True if this range, or a stream that goes on, has a source of exclusive CPUs, or a kubelet that gives none."""
+    """True if this range, or a running stream, has a source of exclusive CPUs, or a kubelet that assigns none."""
     events_since: datetime | None = None
-    """Since when Events are watched without a break; None if they are not watched now."""
+    """Time since which Events have been watched without a break; None if they are not watched now."""
     events_until: datetime | None = None
-    """The last Event, where later ones were not looked at: those of an older dump say nothing of this one."""
+    """The last Event, if later dumps had none: Events of an older dump say nothing about this one."""
     without_image_gc: int = 0
-    """Nodes by whose settings image GC never runs, or begins behind the eviction."""
+    """Nodes whose settings make image GC never run, or start only after evictions."""
     log_lines: int = 0
     """Lines of kubelets' logs in the range."""
     attempts: int = 0
     """Attempts to place pods in the range, by a scheduler's log."""
     numa_in_range: bool = False
-    """True if NUMA nodes were seen in the range, as a NodeResourceTopology alone shows them."""
+    """True if NUMA nodes were seen in the range, even if only from a NodeResourceTopology."""
     partial_nodes: int = 0
-    """Nodes of which only a table or a part was seen, perhaps without pressure."""
+    """Nodes of which only a table or a fragment was seen, which may lack pressure conditions."""
     unsaid_nodes: int = 0
     """Nodes whose condition Ready was not seen."""
 
     @property
     def stale(self) -> bool:
-        """Tell whether the current state is unknown. The pace of samples that ended long before proves nothing."""
+        """Tell whether the current state is unknown.
+
+        If samples ended long before, their former interval proves nothing.
+        """
         at, sampled_at = self.last_at, self.last_sample_at
         paced = at is not None and sampled_at is not None and at - sampled_at <= STALE
         scope = self.scope._replace(as_of=None)
@@ -72,7 +75,7 @@ class Evidence(NamedTuple):
 
     @property
     def lost(self) -> bool:
-        """Tell whether it is unknown what still holds, including alerts."""
+        """Tell whether it is unknown which states still hold, including alerts."""
         return self.last_at is None or self.scope.asked_at - self.last_at >= SILENT
 
     @property
@@ -81,27 +84,29 @@ class Evidence(NamedTuple):
 
     @property
     def events_known(self) -> bool:
-        """Tell whether an Event that is missing did not happen: some were seen, or they were listed and watched."""
+        """Tell whether a missing Event means that nothing happened: Events were seen, or were listed and watched."""
         return self.events_seen or self.events_since is not None
 
     @property
     def quiet_since(self) -> datetime | None:
-        """The time since which it is known without Events that nothing happened; None if Events show it."""
+        """Return the time since which the absence of Events proves that nothing happened; None if Events were
+        seen.
+        """
         return None if self.events_seen else self.events_since
 
     @property
     def aged(self) -> bool:
-        """Tell whether all states are those of the last observation, which is too old to show how it is now."""
+        """Tell whether all states are as of the last observation, which is too old to show the current state."""
         return self.scope.as_of is not None
 
     @property
     def counts(self) -> bool:
-        """Tell whether 0 may be shown for events that were not seen."""
+        """Tell whether an unseen Event may be shown as a count of 0."""
         return self.counted and not self.stale
 
     @property
     def counted(self) -> bool:
-        """Tell whether 0 may be shown for them as of the last observation, however old it is."""
+        """Tell whether a count of 0 may be shown as of the last observation, even if that is old."""
         return self.seen and self.pods_seen and self.nodes > 0
 
     @property
@@ -128,7 +133,7 @@ def read_evidence(db: Database, scope: Scope) -> Evidence:
     last_at = row["last_at"]
     if at["events"] is not None:
         at["events"] = min(at["events"], scope.until)
-    # an object holds until it changes, also one that was seen before the range; an Event does not
+    # an object holds until it changes, even if it was seen before the range; an Event does not
     floors = {"events": scope.since}
     listed = {
         name
@@ -136,7 +141,7 @@ def read_evidence(db: Database, scope: Scope) -> Evidence:
         if seen is not None
         and seen >= max(floors.get(name, seen), last_at - (KEPT if name == "events" else READ_APART))
     }
-    # what is watched has no row while it does not change, and kubelets are asked for as long
+    # while a watched object does not change, it gets no rows; kubelets are polled all that time
     going_on = {
         name for name, (_, heard_at) in spans.items() if last_at is not None and last_at - heard_at <= WATCHED
     }
@@ -163,7 +168,10 @@ def read_evidence(db: Database, scope: Scope) -> Evidence:
 
 
 def read_last_seen(db: Database, scope: Scope) -> Evidence:
-    """Read the evidence by the pace of samples; a live cluster is judged as of its last one if that is too old."""
+    """Read the evidence, with staleness by sampling interval.
+
+    A live cluster without current data is judged as of its last observation.
+    """
     evidence = read_evidence(db, paced(db, scope))
     if scope.now is None or not evidence.stale:
         return evidence
@@ -171,13 +179,17 @@ def read_last_seen(db: Database, scope: Scope) -> Evidence:
 
 
 def of_node(evidence: Evidence, node: str, sampled_at: datetime | None) -> Evidence:
-    """The same of one node, by its last sample in the range: others' samples say nothing of it."""
+    """Return the evidence about one node, by its own last sample in the range, because samples of others do not cover
+    it.
+    """
     scope, sampled = evidence.scope.of_node(node), int(sampled_at is not None)
     return evidence._replace(scope=scope, nodes=1, sampled_nodes=sampled, last_sample_at=sampled_at)
 
 
 def paced(db: Database, scope: Scope) -> Scope:
-    """The scope, by which samples are old after INTERVALS of their node's own pace."""
+    """Return the scope with staleness limits: samples are old after INTERVALS of their node's own sampling
+    interval.
+    """
     (row,) = ask(db, "pace", scope)
     if row["pace_seconds"] is None:
         return scope
@@ -213,7 +225,7 @@ def freshness(evidence: Evidence) -> str:
 
 
 def _seen_time(seen_at: datetime, scope: Scope) -> str:
-    """Give the time only where now is: the end has its own time beside it."""
+    """Format the time only if the range ends now; otherwise the end has its own time next to it."""
     return f"{timestamp(seen_at)} UTC, {age(seen_at, scope)}" if scope.now else age(seen_at, scope)
 
 
@@ -232,7 +244,7 @@ def absent(evidence: Evidence, nothing: str) -> str:
 
 
 def nothing_found(evidence: Evidence) -> str:
-    """Return the permitted conclusion from a range without findings."""
+    """Return the conclusion that a range without findings permits."""
     scope = evidence.scope
     if not evidence.seen:
         before = (
@@ -255,7 +267,7 @@ def nothing_found(evidence: Evidence) -> str:
 
 def _looked_for(evidence: Evidence) -> str:
     by_pods, by_nodes, by_events = evidence.pods_seen, evidence.nodes > 0, evidence.events_known
-    # who may read one namespace alone sees no Event of a node
+    # an account that may read only one namespace sees no Events of nodes
     events_of_nodes = by_events and not evidence.scope.namespace
     of_nodes = by_nodes or events_of_nodes
     things = {
@@ -275,7 +287,7 @@ def _looked_for(evidence: Evidence) -> str:
 
 
 def gaps(evidence: Evidence) -> list[str]:
-    """Describe the missing evidence of a range, a sentence for each kind."""
+    """Describe the missing evidence of a range, one sentence for each kind."""
     partial = counted(evidence.partial_nodes, "node")
     unsaid = counted(evidence.unsaid_nodes, "node")
     bad, odd = counted(evidence.bad, "record"), counted(evidence.unexplained, "pod was", "pods were")
@@ -287,7 +299,7 @@ def gaps(evidence: Evidence) -> list[str]:
         "The free room of the other nodes is unknown.": 0 < evidence.sampled_nodes < evidence.nodes,
         no_pod(evidence): not evidence.pods_seen,
         no_event(evidence): not evidence.events_known,
-        "That pods found no node is what a scheduler's log says; whether they still wait is unknown.": bool(
+        "A scheduler's log says that pods found no node; whether they still wait is unknown.": bool(
             evidence.attempts and not evidence.pods_seen
         ),
         quiet(evidence): evidence.quiet_since is not None,
@@ -323,6 +335,6 @@ def _after(at: datetime | None) -> str:
 
 
 def quiet(evidence: Evidence) -> str:
-    """Return the time from which on no Event is proof; empty if Events were seen."""
+    """Return the time since which no Event could be seen; empty if Events were seen."""
     since = evidence.quiet_since
     return "" if since is None else f"No Event arrived since {timestamp(since)} UTC, when their watch began."

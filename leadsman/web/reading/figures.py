@@ -1,4 +1,4 @@
-"""Reads findings of a database as figures for Prometheus."""
+"""Reads findings of a database as metrics for Prometheus."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -11,7 +11,7 @@ from streams.fold.figures import GC_RECENT, SILENT, Figures
 from streams.fold.findings import TABLES, Alert, EvictionSignal, ImageGc, NumaSkew
 
 UNKNOWN: Final = timedelta(hours=1)
-"""A live cluster without an observation for this long has no figures, because its state is unknown."""
+"""A live cluster without an observation for this long has no metrics, because its state is unknown."""
 _WHERE: Final[Mapping[type[Any], str]] = {
     EvictionSignal: "ts > {signals:DateTime64(6)} ORDER BY ts DESC LIMIT 1 BY node, signal",
     ImageGc: "last_at > {gc:DateTime64(6)} ORDER BY updated_at",
@@ -24,7 +24,7 @@ SELECT node FROM nodes WHERE cluster = {cluster:String} GROUP BY node HAVING arg
 
 
 def read_figures(db: Database, now: datetime | None) -> Mapping[Figure, Values]:
-    """Read the last of each node; without `now`, of a recording at its end. Raises DatabaseError."""
+    """Read the last finding of each node; without `now`, at the end of a recording. Raises DatabaseError."""
     figures = Figures()
     for span in read_spans(db):
         if now is not None and now - span.last_at > UNKNOWN:

@@ -1,4 +1,6 @@
-"""The map of a fleet: each node a cell, by the least room that it has left; and the thresholds that it meets next."""
+"""Builds the map of a fleet, with a cell for each node by its least remaining amount, and lists the thresholds that
+are met next.
+"""
 
 from bisect import bisect_right
 from collections import Counter
@@ -20,23 +22,23 @@ MOST_SOON: Final = 8
 
 
 class UpcomingThreshold(NamedTuple):
-    """A threshold that a node nears within AHEAD_SECONDS."""
+    """A threshold that a node will meet within AHEAD_SECONDS."""
 
     at: datetime
     seconds: float
-    """Seconds from now, or from the last observation of old data; 0 if it is due."""
+    """Seconds from now, or from the last observation of old data; 0 if it should have been met already."""
     node: str
     name: str
-    """Without the suffix that most nodes share."""
+    """The name without the suffix that most nodes share."""
     signal: str
     which: str
     """hard or soft."""
 
 
 def soonest(nodes: Sequence[NodeLine], scope: Scope, suffix: str) -> tuple[UpcomingThreshold, ...]:
-    """The thresholds that are met next if growth stays as it is, one for each resource of a node.
+    """Return the thresholds that are met next if growth continues, one for each resource of a node.
 
-    Leaves out what image GC acts before.
+    Leaves out signals for which image GC acts earlier.
     """
     found = [
         (node.sampled_at + timedelta(seconds=margin.seconds), node, margin)
@@ -63,13 +65,13 @@ ROOMS: Final = {
     "pids": "PIDs",
     "cpu": "CPU requests",
 }
-"""Choices of a cell's room: the least of all eviction signals, those of one resource, or unrequested CPUs."""
+"""Choices of what a cell shows: the least of all eviction signals, one resource, or unrequested CPUs."""
 GROUPS: Final = {"zone": "Zone", "pool": "Pool", "both": "Zone and pool", "none": "All"}
 ORDERS: Final = {"": "Worst first", "name": "By name"}
 MOST_GROUPS: Final = 48
-"""Groups that are drawn by themselves; the nodes of the smallest share the last."""
+"""Maximum number of groups with their own heading; nodes of the smallest groups share the last one."""
 SIZES: Final = ((300, "s22"), (1500, "s16"), (3000, "s11"))
-"""Pitch of a cell in pixels, by the number of nodes up to which it applies; beyond, it is 8."""
+"""Cell size in pixels, by the number of nodes up to which it applies; beyond, it is 8."""
 _SIGNALS: Final = {
     "memory": frozenset({"memory.available", "allocatableMemory.available"}),
     "disk": frozenset({"nodefs.available", "imagefs.available", "containerfs.available"}),
@@ -79,7 +81,7 @@ _SIGNALS: Final = {
 
 
 class Level(IntEnum):
-    """Room left, as a part of the capacity above a threshold; the worst first."""
+    """Remaining amount, as a share of the capacity above a threshold; worst first."""
 
     UNKNOWN = 0
     """No recent statistics, or not Ready."""
@@ -97,12 +99,12 @@ class Choice(NamedTuple):
     by: str = ""
     order: str = ""
     level: str = ""
-    """The only one that is not dimmed."""
+    """The only level that is not dimmed."""
     steps: Steps = STEPS
 
     @classmethod
     def of(cls, values: Mapping[str, str], steps: Steps = STEPS) -> "Choice":
-        """Raises BadScope if a value has no meaning."""
+        """Raises BadScope if a value is unknown."""
         levels = ("", *(str(level.value) for level in Level))
         for name, known in {"room": ROOMS, "by": ("", *GROUPS), "order": ORDERS, "level": levels}.items():
             if values[name] not in known:
@@ -112,18 +114,18 @@ class Choice(NamedTuple):
 
 
 CHOSEN: Final = ("room", "by", "order", "level")
-"""Parameters of an address that make a choice."""
+"""Parameters of an address that are choices of the map."""
 
 
 class Cell(NamedTuple):
     node: str
     level: Level
     evicted: bool
-    """Under pressure, in the range."""
+    """True if it was under pressure in the range."""
     ready: bool
     """False if the Node is known to be not Ready, or its kubelet does not report."""
     words: str
-    """Text of a cell, for example "node-1: memory 12 % left"."""
+    """Tooltip of the cell, for example "node-1: memory 12 % left"."""
     dim: bool
 
 
@@ -140,7 +142,7 @@ class Fleet(NamedTuple):
     size: str
     groups: tuple[Group, ...]
     legend: tuple[tuple[Level, str, int], ...]
-    """Each level with its words and its nodes."""
+    """Each level with its words and number of nodes."""
 
 
 def fleet(
@@ -148,7 +150,9 @@ def fleet(
     choice: Choice = Choice(),  # noqa: B008 - it cannot be changed
     as_of: str = "",
 ) -> Fleet:
-    """Cells by zone where there are several and nothing else is asked, else by pool; `as_of` is how old they are."""
+    """Group cells by zone if there are several and no other grouping is chosen, else by pool; `as_of` is the age of
+    the data.
+    """
     by = choice.by or _by(nodes)
     grouped: dict[str, list[tuple[tuple[float, ...], Cell]]] = {}
     names = _group_names(nodes, by)
@@ -172,7 +176,7 @@ def fleet(
 
 
 def room_of(node: NodeLine, room: str) -> float | None:
-    """The least part that is left of what is asked for; None if that is not known."""
+    """Return the smallest remaining share for the choice; None if unknown."""
     if room == "cpu":
         fit = node.fit.get("cpu")
         return None if fit is None or not fit.allocatable else 1 - fit.requested / fit.allocatable
@@ -181,7 +185,7 @@ def room_of(node: NodeLine, room: str) -> float | None:
 
 
 def level_of(node: NodeLine, choice: Choice = Choice()) -> Level:  # noqa: B008 - it cannot be changed
-    """Never well without evidence: unknown where the node is not Ready or its statistics are old."""
+    """Return the level: unknown if the node is not Ready or its statistics are old."""
     left = room_of(node, choice.room)
     if left is None or node.stale or not _is_ready(node):
         return Level.UNKNOWN
@@ -193,7 +197,7 @@ def _is_ready(node: NodeLine) -> bool:
 
 
 def _nearest(node: NodeLine, room: str) -> Margin | None:
-    """The margins are in this order already."""
+    """Return the first margin; margins are sorted by nearness already."""
     return next(
         (m for m in node.margins if m.threshold is not None and (not room or m.signal in _SIGNALS.get(room, ()))),
         None,
@@ -221,7 +225,7 @@ def _words(node: NodeLine, level: Level, left: float | None, room: str) -> str:
     elif left is None:
         parts.append("no threshold is known")
     elif level is Level.UNKNOWN:
-        pass  # what was seen before it stopped to be Ready says nothing about now
+        pass  # data from before it stopped being Ready says nothing about now
     elif room == "cpu":
         parts.append(f"{percent(left)} of CPU not requested")
     else:
@@ -256,7 +260,7 @@ def _by(nodes: Sequence[NodeLine]) -> str:
 
 
 def _group_names(nodes: Sequence[NodeLine], by: str) -> dict[str, str]:
-    """The group of each node: the smallest share one where there are too many."""
+    """Return the group of each node: beyond the maximum, the smallest ones share a group."""
     names = {node.name: _value(node, by) for node in nodes}
     most = [name for name, _ in Counter(names.values()).most_common(MOST_GROUPS)]
     return {node: name if name in most else "others" for node, name in names.items()}

@@ -14,11 +14,11 @@ from streams.rules.eviction.thresholds import first_met
 SOON_SECONDS: Final = 3600.0
 """A threshold that is met within this time is near."""
 FAR: Final = 2.0
-"""Room of a signal that has no threshold: beyond every real one."""
+"""Margin of a signal that has no threshold: larger than every real one."""
 
 
 class Margin(NamedTuple):
-    """A signal of a node at its last sample; amounts in the signal's own unit."""
+    """A signal of a node at its last sample; amounts are in the signal's unit."""
 
     signal: str
     available: int
@@ -27,32 +27,35 @@ class Margin(NamedTuple):
     soft: int | None
     hard_met: bool
     soft_met: bool
-    """At the last sample, as below."""
+    """True if the soft threshold was met at the last sample, like the hard one above."""
     seconds_to_hard: float | None
     seconds_to_soft: float | None
     gc_first: bool
     assumed: bool
     hard_band: tuple[float, float] | None = None
-    """The earliest and the latest second, where they are known."""
+    """The earliest and the latest number of seconds, if known."""
     soft_band: tuple[float, float] | None = None
     acts_first: str = ""
 
     @property
     def threshold(self) -> int | None:
-        """The one that is met first."""
+        """Return the threshold that is met first."""
         first: int | None = first_met(self.hard, self.soft)
         return first
 
     @property
     def room(self) -> float:
-        """Return the room above the threshold as a share of the maximum: 1 is all, 0 at it, below 0 it is met."""
+        """Return the remaining amount above the threshold as a share of the maximum:
+
+        1 is all of it, 0 at the threshold, negative below it.
+        """
         if self.threshold is None:
             return FAR
         return (self.available - self.threshold) / max(1, self.capacity - self.threshold)
 
     @property
     def seconds(self) -> float | None:
-        """Seconds until a threshold is met; None if the signal approaches none."""
+        """Return the seconds until a threshold is met; None if the signal approaches none."""
         known = [each for each in (self.seconds_to_hard, self.seconds_to_soft) if each is not None]
         return min(known) if known else None
 
@@ -62,7 +65,7 @@ class Margin(NamedTuple):
 
     @property
     def near(self) -> bool:
-        """Not met, but soon."""
+        """Tell whether a threshold is not met, but soon will be."""
         return not self.met and self.seconds is not None and self.seconds <= SOON_SECONDS
 
     @property
@@ -75,12 +78,12 @@ class Margin(NamedTuple):
 
     @property
     def nearest(self) -> str:
-        """A sentence without a full stop: the threshold that is met, or will be first."""
+        """Return a sentence, without a full stop, about the threshold that is met or will be met first."""
         return f"{measured(self.signal)}: {self.stands}"
 
     @property
     def stands(self) -> str:
-        """The same without the signal."""
+        """Return the same without the signal."""
         is_hard = self.hard_met if self.met else self.seconds == self.seconds_to_hard
         return near(
             self.signal,
@@ -92,7 +95,7 @@ class Margin(NamedTuple):
 
     @property
     def ahead(self) -> str:
-        """When a threshold is met, or empty."""
+        """Say when a threshold will be met; empty if none will."""
         if self.met or self.seconds is None:
             return ""
         is_hard = self.seconds == self.seconds_to_hard
@@ -100,7 +103,9 @@ class Margin(NamedTuple):
 
     @property
     def likely(self) -> str:
-        """The threshold that is met first and its likely time, as "soft in 5 min"; empty if none is ahead."""
+        """Return the threshold that is met first with its likely time, such as "soft in 5 min"; empty if none will be
+        met.
+        """
         if self.met or self.seconds is None:
             return ""
         is_hard = self.seconds == self.seconds_to_hard
@@ -108,7 +113,7 @@ class Margin(NamedTuple):
 
     @property
     def spread(self) -> str:
-        """The band of that time, as "3 min to 9 min"; empty if it has none."""
+        """Return the range of that time, such as "3 min to 9 min"; empty if it has no width."""
         is_hard = self.seconds == self.seconds_to_hard
         return spread_in_words(*((self.hard_band if is_hard else self.soft_band) or (None, None)))
 
@@ -120,7 +125,7 @@ class Margin(NamedTuple):
 
 
 def margins(now: Iterable[RowDict]) -> dict[str, list[Margin]]:
-    """Read rows of `signals_now`; each node's signal that is nearest to its threshold comes first."""
+    """Read rows of `signals_now`; for each node, the signal nearest to its threshold comes first."""
     return {
         node: sorted(map(_margin, rows), key=lambda margin: (margin.room, margin.signal))
         for node, rows in by_node(now).items()
@@ -148,7 +153,9 @@ def _margin(row: RowDict) -> Margin:
 
 
 def _known(seconds: float) -> float | None:
-    """The roll-up keeps a null as NaN: its aggregate would pass a null over for an older number."""
+    """Return None for NaN, which the roll-up stores for null: its aggregate would skip a null and use an older
+    number.
+    """
     return None if isnan(seconds) else seconds
 
 

@@ -1,4 +1,4 @@
-"""Each node at the end of a range, and what happened on it."""
+"""Reads each node at the end of a range, and what happened on it."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -14,7 +14,7 @@ from streams.rules.values.labels import zone_of
 
 MOST: Final = 100
 MOST_SIMILAR: Final = 5
-"""Names of similar spelling."""
+"""Names with similar spelling."""
 
 
 class Match(NamedTuple):
@@ -23,13 +23,13 @@ class Match(NamedTuple):
     namespace: str
     name: str
     node: str
-    """Empty for a pod that has, or had, none."""
+    """The pod's node; empty for a pod that never had one."""
     gone: bool = False
-    """The pod has ended or was deleted."""
+    """True if the pod has ended or was deleted."""
 
     @property
     def titled(self) -> str:
-        """Its kind and name, and for a pod where it is."""
+        """Return its kind and name, and for a pod its node."""
         return f"Pod {self.namespace}/{self.name}, {self.where}" if self.kind == "pod" else f"Node {self.name}"
 
     @property
@@ -42,21 +42,21 @@ class Match(NamedTuple):
 class SearchResult(NamedTuple):
     text: str
     matches: tuple[Match, ...]
-    """The first MOST, those of exactly that name first."""
+    """The first MOST matches; exact names come first."""
     cut: bool
     similar: bool = False
-    """No name has every word: these are spelled similarly."""
+    """True if no name contains every word, and these are similar names."""
 
     @property
     def only(self) -> Match | None:
-        """Return the only match, or the only one of exactly that name."""
+        """Return the only match, or the only match with exactly that name."""
         exact = [each for each in self.matches if self.text in {each.name, f"{each.namespace}/{each.name}"}]
         one = exact or self.matches
         return one[0] if len(one) == 1 and not self.similar else None
 
 
 def find(db: Database, scope: Scope, text: str) -> SearchResult:
-    """Find nodes and pods whose names have every word, or if there are none similar names. Raises DatabaseError."""
+    """Find nodes and pods whose names contain every word, or else similar names. Raises DatabaseError."""
     words = text.split()
     if not words:
         return SearchResult("", (), cut=False)
@@ -69,10 +69,10 @@ def find(db: Database, scope: Scope, text: str) -> SearchResult:
 
 HARMLESS: Final = "benign_startup"
 FRESH: Final = timedelta(minutes=10)
-"""Nodes observed within this time before the last one are read together."""
+"""Nodes observed within this time before the last observation are read together."""
 MOST_SILENT: Final = 50
 UNEVEN: Final = 0.5
-"""Skew ratio from which NUMA nodes are uneven, where it also strands CPUs."""
+"""Skew ratio from which NUMA nodes count as uneven, if it also strands CPUs."""
 
 
 class _State(NamedTuple):
@@ -96,11 +96,11 @@ class Fit(NamedTuple):
     used: int | None
     pods: int
     deferred: int = 0
-    """Requested by resizes that wait for room: nothing runs with it."""
+    """Requested by deferred resizes: no container uses it yet."""
 
 
 class Evicted(NamedTuple):
-    """Number of pods of a node, by cause."""
+    """Number of evicted pods of a node, by cause."""
 
     pressure: int = 0
     own_limit: int = 0
@@ -110,7 +110,7 @@ class Evicted(NamedTuple):
 
     @property
     def ended(self) -> int:
-        """Number of pods that the kubelet evicted for any cause."""
+        """Return the number of pods that the kubelet evicted for any cause."""
         return self.pressure + self.own_limit + self.unknown
 
 
@@ -119,61 +119,63 @@ class NodeLine(NamedTuple):
 
     name: str
     known: bool
-    """The Node object was seen; else only samples or findings name it."""
+    """True if the Node object was seen; otherwise only samples or findings name it."""
     ready: bool | None
     unschedulable: bool
     kubelet_version: str
     zone: str
-    """Or the region of a node without one."""
+    """The zone, or the region of a node without one."""
     sampled_at: datetime | None = None
     """In the range."""
     stale: bool = True
-    """Its statistics say nothing about the end: too old, or none."""
+    """True if its statistics say nothing about the end: they are missing or too old."""
     sample_age: str = ""
     """Age of its last sample in any range, for example "31 h ago"; empty without a sample."""
     margins: tuple[Margin, ...] = ()
-    """The nearest to its threshold first."""
+    """Signals, nearest to the threshold first."""
     lowest_room: float | None = None
-    """The least part of a capacity that was left above a threshold in the range; None if there was none."""
+    """The smallest share of capacity that was left above a threshold in the range; None without samples."""
     fit: Mapping[str, Fit] = MappingProxyType({})
     evicted: Evicted = Evicted()
     pressure: tuple[str, ...] = ()
     """Conditions at the end."""
     times_under_pressure: int = 0
-    """In the range, of the condition that began the most often, as the alert counts it."""
+    """In the range, for the condition that began most often, as the alert counts it."""
     image_gc: str = ""
     """The last verdict in the range, or empty."""
     numa: RowDict | None = None
     """Its row of numa_skew."""
     pressure_since: Mapping[str, datetime] = MappingProxyType({})
-    """Start times by condition at the end."""
+    """Start times at the end of the range, by condition."""
     pressure_or_earlier: tuple[str, ...] = ()
-    """Conditions that held already when they were first seen, as a taint without its time shows them."""
+    """Conditions that already held when they were first seen, for example by a taint without a time."""
     pool: str = ""
     """Empty if no label names one."""
     last_sample_at: datetime | None = None
     """Time of its last sample in any range."""
     swings: str = ""
-    """The condition that began so often; empty if none began."""
+    """The condition that began most often; empty if none began."""
     under_pressure: tuple[datetime, datetime] | None = None
-    """In the range, from when that condition first began until its last change."""
+    """In the range, from the first start of that condition until its last change."""
     deleted_at: datetime | None = None
-    """When it was seen that its object is gone at the end."""
+    """When its object was seen to be gone, at the end of the range."""
     image_gc_goes_on: bool = True
-    """The verdict about image GC still holds at the end, as far as anything was heard of it."""
+    """True if the last verdict about image GC still holds at the end, as far as it is known."""
     ready_said: bool = True
-    """Its condition Ready was read, if only as Unknown."""
+    """True if its condition Ready was read, even as Unknown."""
     is_partial: bool = False
-    """Only a table or a part of its object was seen."""
+    """True if only a table or a fragment of its object was seen."""
 
     @property
     def not_ready(self) -> bool:
-        """Tell whether something said that it is not Ready, or that its kubelet does not report."""
+        """Tell whether the node is known to be not Ready, or its kubelet does not report."""
         return self.known and not self.ready and self.ready_said
 
     @property
     def pins(self) -> bool:
-        """Tell whether its CPU manager pins CPUs, if known; otherwise its free CPUs are not NUMA room."""
+        """Tell whether its CPU Manager pins CPUs, if known. If it pins none, free CPUs are not room on a NUMA
+        node.
+        """
         return self.cpu_manager_policy != "none"
 
     @property
@@ -182,7 +184,7 @@ class NodeLine(NamedTuple):
 
     @property
     def uneven(self) -> bool:
-        """Tell whether exclusive CPUs are uneven over its NUMA nodes, and strand some."""
+        """Tell whether exclusive CPUs are unevenly spread over its NUMA nodes, and strand some."""
         numa = self.numa
         return (
             numa is not None
@@ -193,7 +195,7 @@ class NodeLine(NamedTuple):
 
     @property
     def overcommitted(self) -> tuple[str, ...]:
-        """Resources of which pods request more than it can give, without what deferred resizes wait for."""
+        """Return resources for which pods request more than allocatable, without the requests of deferred resizes."""
         return tuple(name for name, fit in self.fit.items() if fit.requested - fit.deferred > fit.allocatable)
 
 
@@ -206,7 +208,7 @@ def read_nodes(
     *,
     named: bool = False,
 ) -> tuple[NodeLine, ...]:
-    """Read the nodes that exist at the end or that samples or findings name; with `named`, also the asked one."""
+    """Read the nodes that exist at the end or that samples or findings name, and the node `named`."""
     objects = ask(db, "nodes", scope, node=node)
     states = {row["node"]: _values(row["state"]) for row in objects}
     deleted = {row["node"]: row["seen_at"] for row in objects if states[row["node"]].deleted}
@@ -217,7 +219,7 @@ def read_nodes(
     rooms = {row["node"]: row["room"] for row in ask(db, "rooms", scope, node=node)}
     evicted = {row.pop("node"): Evicted(**row) for row in ask(db, "evictions_by_node", scope, node=node)}
     pressure = by_node(_ended(row, states.get(row["node"])) for row in ask(db, "pressure_now", scope, node=node))
-    # The last verdict about each node comes first; a harmless one does not end the trouble before it.
+    # the last verdict about each node comes first; a harmless one does not end the problem before it
     verdicts: dict[str, RowDict] = {}
     for row in sorted(image_gc, key=lambda row: bool(row["verdict"] == HARMLESS)):
         verdicts.setdefault(row["node"], row)
@@ -254,7 +256,7 @@ def read_nodes(
 
 
 def _of_this(states: Mapping[str, _State], rows: Iterable[RowDict]) -> dict[str, datetime]:
-    """Return when each node was last sampled, without samples of an earlier node of that name."""
+    """Return when each node was last sampled, without samples of an earlier node with its name."""
     return {
         row["node"]: row["last_at"]
         for row in rows
@@ -263,20 +265,23 @@ def _of_this(states: Mapping[str, _State], rows: Iterable[RowDict]) -> dict[str,
 
 
 def _ended(pressure: RowDict, state: _State | None) -> RowDict:
-    """End a condition of an earlier node of that name: its kubelet's clock may be behind that of the API server."""
+    """Return when a condition of an earlier node with that name ended.
+
+    Its kubelet's clock may be behind the API server's.
+    """
     is_over = state is not None and state.created_at is not None and pressure["seen_at"] < state.created_at
     return pressure | {"under": pressure["under"] and not is_over}
 
 
 def _gone(line: NodeLine) -> NodeLine:
-    """Return what is left of a node that is deleted: what happened on it, and nothing that would still hold."""
+    """Return a deleted node: what happened on it, without states that no longer hold."""
     return line._replace(
         stale=True, margins=(), fit={}, pressure=(), pressure_since={}, pressure_or_earlier=(), numa=None
     )
 
 
 def _at_last(db: Database, question: str, scope: Scope, last: Mapping[str, datetime]) -> list[RowDict]:
-    """Read roll-ups of each node at its own last time: most nodes in one query, silent ones one by one."""
+    """Read roll-ups of each node at its own last sample: most nodes in one query, silent ones one by one."""
     if not last:
         return []
     first = max(last.values()) - FRESH
@@ -305,7 +310,7 @@ def _line(name: str, state: _State | None) -> NodeLine:
 
 
 def _values(state: Sequence[Any] | RowDict) -> _State:
-    """Convert a row: the driver returns a tuple of the engine with names as a dict."""
+    """Convert a row: the driver returns the engine's named tuples as dicts."""
     return _State(*(state.values() if isinstance(state, dict) else state))
 
 
@@ -317,7 +322,7 @@ def _fits(found: Iterable[RowDict]) -> dict[str, dict[str, Fit]]:
 
 
 def _swings(conditions: Iterable[RowDict]) -> dict[str, Any]:
-    """Return how often the condition began that did so the most often, and from when to when."""
+    """Return the condition that began most often, how often, and from when to when."""
     most = max(conditions, key=lambda row: int(row["times"]), default=None)
     if most is None or not most["times"]:
         return {}

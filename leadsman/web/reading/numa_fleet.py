@@ -1,4 +1,4 @@
-"""Every NUMA node of a fleet: what is free, held exclusively and reserved, what would still fit, and what waits."""
+"""Reads all NUMA nodes of a fleet: free, exclusive and reserved CPUs, which pods would still fit, and which wait."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
@@ -12,12 +12,12 @@ from sql.database.open import Database
 
 EMPTIER: Final = "late_joiners_emptier"
 SIZES: Final = (1, 2, 4, 8, 16, 32, 64)
-"""CPUs of an exclusive pod."""
+"""Sizes of exclusive pods that are tried."""
 MOST_SIZES: Final = 5
 
 
 class Band(NamedTuple):
-    """A NUMA node; CPUs are None if no source reports them, memory in bytes."""
+    """One NUMA node. CPUs are None if no source reports them; memory is in bytes."""
 
     number: int
     """-1 if only the whole node's CPUs are known."""
@@ -30,7 +30,7 @@ class Band(NamedTuple):
 
     @property
     def parts(self) -> tuple[tuple[str, float], ...]:
-        """Return the uses of its CPUs as shares of 1; empty if they are unknown."""
+        """Return the uses of its CPUs as shares of 1; empty if unknown."""
         if not self.cpus:
             return ()
         held = (("reserved", self.reserved or 0), ("exclusive", self.exclusive or 0))
@@ -42,14 +42,14 @@ class NumaLine(NamedTuple):
     bands: tuple[Band, ...]
     created_at: datetime | None
     late: bool
-    """True for the nodes that joined last, if these stay emptier."""
+    """True for the nodes that joined last, if they stay emptier."""
 
     @property
     def free(self) -> int:
         return sum(band.free or 0 for band in self.bands)
 
     def number(self, name: str) -> float:
-        """Return a number of its row of numa_skew; 0 if it is unknown."""
+        """Return a number from its row of numa_skew; 0 if unknown."""
         return float((self.node.numa or {}).get(name) or 0)
 
 
@@ -64,11 +64,11 @@ class NumaFleet(NamedTuple):
     lines: tuple[NumaLine, ...]
     sums: Sums
     largest_fit: int
-    """CPUs of the largest exclusive pod that one NUMA node still takes."""
+    """CPUs of the largest exclusive pod that fits on one NUMA node."""
     fits: tuple[tuple[int, int], ...]
-    """Number of additional pods of this size that fit at most, each on one NUMA node."""
+    """Maximum number of additional pods of this size, each on one NUMA node."""
     pinless: tuple[str, ...]
-    """Nodes whose CPU manager policy is `none`: they have no NUMA room."""
+    """Nodes whose CPU manager policy is `none`, so that they have no room on NUMA nodes."""
     unreported: int
     """Nodes without a source for their NUMA nodes."""
 
@@ -81,7 +81,10 @@ def read_numa_fleet(db: Database, view: Overview, order: str = "") -> NumaFleet:
 def numa_fleet(
     nodes: Sequence[NodeLine], rows: Iterable[RowDict], late_joiners: Mapping[str, object] | None, order: str = ""
 ) -> NumaFleet:
-    """Read rows of `numa_fleet` and the last of `late_joiners`. A node that pins nothing is only counted."""
+    """Build the fleet from rows of `numa_fleet` and the last of `late_joiners`.
+
+    Nodes that pin nothing are only counted.
+    """
     known = by_node(rows)
     since = late_joiners["youngest_created_at"] if late_joiners and late_joiners["verdict"] == EMPTIER else None
     pinless = tuple(node.name for node in nodes if node.cpu_manager_policy == "none")
@@ -113,7 +116,7 @@ def _band(row: RowDict) -> Band:
 
 
 def _fits(bands: Iterable[Band]) -> tuple[tuple[int, int], ...]:
-    """Count the fits of increasing sizes, up to and including the first that does not fit."""
+    """Count how many pods fit, for increasing sizes, up to the first that does not fit."""
     free = [band.free or 0 for band in bands if band.number >= 0]
     counted = [(size, sum(each // size for each in free)) for size in SIZES]
     fitting = sum(1 for _, pods in counted if pods)
@@ -130,9 +133,9 @@ ORDERS: Final = {"": "Skew", "free": "Free CPUs", "joined": "Joined last", "zone
 
 
 MOST: Final = 6
-"""Requests that are listed."""
+"""Maximum number of requests that are listed."""
 _PODS: Final = 4
-"""Most pods that may leave to make room for one."""
+"""Maximum number of pods that would have to leave to make room for one."""
 
 
 class Waiting(NamedTuple):
@@ -140,13 +143,13 @@ class Waiting(NamedTuple):
 
     namespace: str
     pod: str
-    """One of them."""
+    """The name of one of them."""
     pods: int
     cpus: int
     refused: bool
-    """A kubelet refused them; else they wait for a node."""
+    """True if a kubelet refused them; otherwise they wait for a node."""
     remedy: str
-    """A sentence that says what would let one in."""
+    """A sentence about what would make room for one."""
 
 
 def read_numa_waiting(db: Database, view: Overview, numa: NumaFleet) -> list[Waiting]:
@@ -166,7 +169,7 @@ def read_numa_waiting(db: Database, view: Overview, numa: NumaFleet) -> list[Wai
 
 
 def remedy_for(cpus: int, lines: Sequence[NumaLine], holders: Iterable[RowDict]) -> str:
-    """Say what would let a pod with this many exclusive CPUs into one NUMA node."""
+    """Describe what would make room for a pod with this many exclusive CPUs on one NUMA node."""
     fitting = [line for line in lines if line.number("largest_fit_cpus") >= cpus]
     if fitting:
         more = f" and {counted(len(fitting) - 1, 'more node')} have" if len(fitting) > 1 else " has"
@@ -192,12 +195,14 @@ def remedy_for(cpus: int, lines: Sequence[NumaLine], holders: Iterable[RowDict])
 
 
 def _leaving(cpus: int, band: Band, holders: Sequence[RowDict]) -> list[RowDict]:
-    """The fewest containers whose CPUs would make enough free; empty if they are too many, or not enough."""
+    """Return the fewest containers whose CPUs would free enough; empty if they are too many, or all are not
+    enough.
+    """
     if band.free is None or band.number < 0:
         return []
     free, left, leaving = band.free, sorted(holders, key=lambda row: (-row["cpus"], row["pod"])), list[RowDict]()
     while left and free < cpus and len(leaving) < _PODS:
-        # the smallest that is enough, else the largest
+        # the smallest container that frees enough, else the largest
         row = next((each for each in reversed(left) if free + each["cpus"] >= cpus), left[0])
         left.remove(row)
         leaving.append(row)

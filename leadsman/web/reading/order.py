@@ -1,4 +1,4 @@
-"""The order in which the kubelet would evict a node's pods, and why (rules: eviction-order)."""
+"""Reads the order in which the kubelet would evict a node's pods, and the reasons (rules: eviction-order)."""
 
 from collections.abc import Mapping, Sequence
 from operator import itemgetter
@@ -13,7 +13,7 @@ from streams.rules.eviction.signals import PID_AVAILABLE, Layout, layout_of
 SHOWN: Final = 20
 GROWN_SECONDS: Final = 240
 NO_GROWTH_BYTES: Final = 1 << 20
-"""Growth below this in an hour counts as none."""
+"""Growth in an hour below this counts as none."""
 _SAMPLE: Final = (
     "nodefs_capacity_bytes",
     "nodefs_inodes",
@@ -39,7 +39,7 @@ class Place(NamedTuple):
     request_bytes: int | None
     """None if the signal has no request, or nothing is measured."""
     course: tuple[int, ...]
-    """Its use minute by minute at the end, for signals in bytes."""
+    """Its use, minute by minute at the end, for signals in bytes."""
     growth: str
     """Growth, for example "+2.8 GiB/h"; empty if unknown."""
     cpu: str
@@ -59,11 +59,11 @@ class Order(NamedTuple):
     places: tuple[Place, ...]
     pods: int
     never: int = 0
-    """Pods that the kubelet never evicts."""
+    """Number of pods that the kubelet never evicts."""
 
     @property
     def most_bytes(self) -> int:
-        """The longest bar of usage or request."""
+        """Return the largest usage or request, for the length of bars."""
         return max(1, *(each for place in self.places for each in (place.used_bytes or 0, place.request_bytes or 0)))
 
 
@@ -74,7 +74,7 @@ def orders(
     kubelet_version: str,
     usage: Sequence[RowDict] = (),
 ) -> list[Order]:
-    """The order of each signal, from rows of `last_sample`, `order_pods` and `pod_usage` of one node."""
+    """Build the order for each signal, from one node's rows of `last_sample`, `order_pods` and `pod_usage`."""
     courses = {row["uid"]: row for row in usage}
     layout = layout_of(NodeSample(**{name: sample[name] for name in _SAMPLE}))
     ranked = [ranked_pod(each) for each in pods]
@@ -132,7 +132,7 @@ def _place(nth: int, signal: str, layout: Layout, pod: RankedPod, measured: RowD
 
 
 def _growth(at: Sequence[int], course: Sequence[int]) -> str:
-    """An hour, from the first to the last of a course of at least GROWN_SECONDS."""
+    """Return the growth in an hour, over a series of at least GROWN_SECONDS."""
     if not course or at[-1] - at[0] < GROWN_SECONDS:
         return ""
     grown = (course[-1] - course[0]) * 3600 / (at[-1] - at[0])

@@ -1,4 +1,4 @@
-"""The known facts about a cluster in a range, or about one of its nodes."""
+"""Reads the known facts about a cluster in a range, or about one of its nodes."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -12,7 +12,7 @@ from leadsman.web.reading.margins import SOON_SECONDS
 from leadsman.web.reading.nodes import UNEVEN, NodeLine, read_nodes
 from leadsman.web.reading.scope import Scope, Span
 from sql.database.open import Database
-from streams.fold.findings import BROKEN_GC, gc_is_heard
+from streams.fold.findings import BROKEN_GC, gc_counts_for
 from streams.rules.eviction.order import UNEXPLAINED
 from streams.rules.pod_ends.machine import DRAINS, INTERRUPTED
 from streams.rules.pod_ends.when import DRAINERS, drainer
@@ -21,11 +21,11 @@ from streams.rules.pod_ends.when import DRAINERS, drainer
 class Since(NamedTuple):
     at: datetime
     or_earlier: bool = False
-    """It was so when it was first seen in the range, and may have been before."""
+    """True if the state already held when it was first seen in the range."""
 
 
 Begun: TypeAlias = Mapping[tuple[str, str], Mapping[str, Since]]
-"""Start times by kind and signal or resource, of each node; those of the cluster are under an empty name.
+"""Start times by kind and signal or resource, for each node; those of the cluster are under an empty name.
 
 A kind is hard or soft for a threshold that is met, near, over for more requested than allocatable, uneven, cordoned,
 or late for late joiners.
@@ -35,7 +35,10 @@ or late for late joiners.
 def read_begun(
     db: Database, scope: Scope, nodes: Iterable[NodeLine], not_ready: Iterable[RowDict], *, late: bool
 ) -> Begun:
-    """Read since when nodes are so, with rows of `not_ready`, and late joiners. Raises DatabaseError."""
+    """Read since when states of nodes hold, with rows of `not_ready`, and since when nodes joined late.
+
+    Raises DatabaseError.
+    """
     nodes = list(nodes)
     near = [(node.name, margin.signal) for node in nodes for margin in node.margins if margin.met or margin.near]
     overcommitted = [(node.name, resource) for node in nodes for resource in node.overcommitted]
@@ -57,7 +60,7 @@ def read_begun(
 
 
 def first(begun: Begun, kind: str, whats: Iterable[str], nodes: Iterable[str]) -> Since | None:
-    """The earliest of some nodes and signals; None if none is known."""
+    """Return the earliest start of some nodes and signals; None if unknown."""
     names = list(nodes)
     found = [begun.get((kind, what), {}) for what in whats]
     return earliest(each[name] for each in found for name in names if name in each)
@@ -69,17 +72,17 @@ def earliest(found: Iterable[Since | None]) -> Since | None:
 
 
 class Seen(NamedTuple):
-    """Last times by object, samples, Events and pods."""
+    """Last times by node: of the object, of samples, of Events and of pods."""
 
     before: datetime | None
-    """Last, up to the end of the range."""
+    """The last time up to the end of the range."""
     after: datetime | None
-    """First, from the end on."""
+    """The first time after the end."""
     deleted_at: datetime | None
-    """When its object was last seen to be gone, up to the end."""
+    """The last time up to the end at which its object was seen to be gone."""
 
     def within(self, scope: Scope) -> bool:
-        """Tell whether it was in the range, even if only until it was seen to be gone."""
+        """Tell whether the node was in the range, even if only until it was seen to be gone."""
         return any(at is not None and at >= scope.since for at in (self.before, self.deleted_at))
 
 
@@ -90,10 +93,10 @@ def read_seen(db: Database, scope: Scope, node: str) -> Seen:
 
 
 LEAST_GROWTH: Final = 64 << 20
-"""Bytes in an hour: a pod that grows less is not what fills a node."""
+"""Bytes in an hour: a pod with less growth does not fill a node."""
 GROWN_SECONDS: Final = 60
 MOST_SHORT: Final = 200
-"""Nodes whose pods are looked at."""
+"""Maximum number of nodes whose pods are read."""
 
 
 class Unknown(NamedTuple):
@@ -101,16 +104,16 @@ class Unknown(NamedTuple):
 
     lower_bounds: int
     assumed_thresholds: tuple[str, ...]
-    """Nodes whose thresholds are the defaults."""
+    """Nodes whose thresholds are assumed defaults."""
     without_rank: int
     without_samples: tuple[str, ...]
     nodes_with_numa: int
     source_errors: tuple[RowDict, ...]
     dead_letters: tuple[RowDict, ...]
     withheld: int = 0
-    """Texts of the range of which a part was withheld (`redact: strict`)."""
+    """Texts of the range that were withheld in part (`redact: strict`)."""
     undated_lines: tuple[int, int] = (0, 0)
-    """Lines of kubelets' logs in the range without a known year, and those whose zone alone is unknown."""
+    """Lines of kubelets' logs in the range without a known year, and those with only an unknown zone."""
 
 
 class Overview(NamedTuple):
@@ -127,41 +130,45 @@ class Overview(NamedTuple):
     numa_failures: tuple[RowDict, ...]
     blind_spots: tuple[RowDict, ...]
     pending: tuple[RowDict, ...]
-    """The scheduler's last words about each pod that waits for a node."""
+    """The scheduler's last message about each pod that waits for a node."""
     unknown: Unknown
     evidence: Evidence
     waiting: tuple[RowDict, ...] = ()
     """Pods that were Pending at the end, by owner and reason."""
     warnings: tuple[RowDict, ...] = ()
-    """Warning Events of the range by reason, without those that a finding is about."""
+    """Warning Events of the range by reason, except those that a finding covers."""
     not_ready: tuple[RowDict, ...] = ()
-    """Nodes that are not Ready or are cordoned at the end, those for longest first."""
+    """Nodes that are not Ready or are cordoned at the end, longest first."""
     evicted: tuple[RowDict, ...] = ()
-    """Evictions by owner, node and resource, the most first."""
+    """Evictions by owner, node and resource, most first."""
     killed: tuple[RowDict, ...] = ()
-    """OOM kills, and rejections at admission, by owner, node and reason, the most first."""
+    """OOM kills, and rejections at admission, by owner, node and reason, most first."""
     refused: tuple[RowDict, ...] = ()
-    """Messages of kubelets about pods that they rejected, by reason, node and namespace, the latest first."""
+    """Messages of kubelets about pods that they rejected, by reason, node and namespace, latest first."""
     resizes: tuple[RowDict, ...] = ()
     """Resizes that are deferred or infeasible at the end."""
     terminating: tuple[RowDict, ...] = ()
-    """Pods that are still there at the end, long after their deletion was asked for."""
+    """Pods that still exist at the end, long after their deletion was requested."""
     problems: tuple[RowDict, ...] = ()
-    """Conditions of nodes that show trouble at the end, beside the kubelet's own."""
+    """Conditions of nodes that show a problem at the end, other than the kubelet's own."""
     begun: Begun = MappingProxyType({})
-    """Since when nodes are as they are at the end."""
+    """Since when states at the end hold."""
     node: str = ""
-    """Only what concerns this one; empty is the whole cluster."""
+    """The node of this overview; empty for the whole cluster."""
     culprits: tuple[RowDict, ...] = ()
-    """The pod that grows most on each node that is short of memory or disk, by kind, and how old that is (`ago`)."""
+    """The pod that grows most on each node with a shortage of memory or disk, by kind, and the age of that data
+    (`ago`).
+    """
     event_cordons: tuple[RowDict, ...] = ()
-    """Nodes that are cordoned at the end, as only Events show."""
+    """Nodes that are cordoned at the end, known only from Events."""
     contradicted: Mapping[str, str] = MappingProxyType({})
-    """A node with room, by the uid of a pod that the scheduler just found none for; only `with_contradictions`."""
+    """A node with room, by the uid of a pod that the scheduler just failed to place; only after
+    `with_contradictions`.
+    """
 
 
 def read_spans(db: Database) -> list[Span]:
-    """Every cluster, the latest first; none in an empty database, or in one without tables."""
+    """Read all clusters, latest first; none from an empty database, or from one without tables."""
     if not db.empty_tables and not db.has("schema_migrations"):
         return []
     return [Span(**row) for row in rows(db, "clusters", {})]
@@ -170,7 +177,7 @@ def read_spans(db: Database) -> list[Span]:
 def read_overview(db: Database, scope: Scope, spans: Iterable[Span], node: str = "") -> Overview:
     """Read everything about the cluster except the lines of its story. Raises DatabaseError.
 
-    With `node`, read the base of its items. A node that nothing names in the range gives no nodes; a node that is
+    With `node`, read the base of its items. If nothing names that node in the range, `nodes` is empty. A node that is
     gone at the end still belongs to the range.
     """
     db = db.noting_empty_tables()
@@ -227,7 +234,7 @@ def _read_culprits(db: Database, scope: Scope, nodes: Iterable[NodeLine]) -> lis
 
 
 def with_contradictions(db: Database, view: Overview) -> Overview:
-    """The view with where the scheduler contradicts the API: too slow for a page that is read again and again."""
+    """Add contradictions between the scheduler and the API. This is too slow for a page that is read repeatedly."""
     waiting = [uid for row in view.waiting if not row["node"] for uid in row["uids"]]
     uids = [row["uid"] for row in ask(db, "just_tried", view.scope, uids=waiting)] if waiting else []
     if not uids:
@@ -257,7 +264,9 @@ _OF_NODES: Final = (
 
 
 def narrowed(view: Overview, node: NodeLine, warnings: Sequence[RowDict]) -> Overview:
-    """Return the part of an overview about one node, with its own warnings: a cluster's are summed over its nodes."""
+    """Return the part of an overview about one node, with its own warnings, because a cluster's are summed over
+    nodes.
+    """
     late, unknown = view.late_joiners, view.unknown
     on_it: dict[str, Any] = {
         name: tuple(row for row in getattr(view, name) if row["node"] == node.name) for name in _OF_NODES
@@ -279,38 +288,40 @@ def narrowed(view: Overview, node: NodeLine, warnings: Sequence[RowDict]) -> Ove
 
 
 def read_warnings(db: Database, scope: Scope, nodes: Sequence[str]) -> Mapping[str, Sequence[RowDict]]:
-    """Warnings by reason of each of the nodes; without any, those of the cluster under an empty name."""
+    """Read warnings by reason for each of these nodes; without nodes, those of the cluster under an empty name."""
     return by_node(ask(db, "warnings", scope, nodes=nodes))
 
 
 def read_dead_letters(db: Database, cluster: str = "") -> list[RowDict]:
-    """Kinds of what could not be read, of a cluster and of none."""
+    """Read kinds of unreadable input, of one cluster or of none."""
     return rows(db, "dead_letters", {"cluster": cluster})
 
 
 def read_node(db: Database, scope: Scope, node: str) -> NodeLine | None:
-    """One node of a cluster; None if nothing names it in the range. Raises DatabaseError."""
+    """Read one node of a cluster; None if nothing names it in the range. Raises DatabaseError."""
     skews = {row["node"]: row for row in ask(db, "numa_skew", scope, node=node)}
     found = read_nodes(db, scope, skews, read_image_gc(db, scope, node), node)
     return next(iter(found), None)
 
 
 def read_image_gc(db: Database, scope: Scope, node: str = "") -> list[RowDict]:
-    """Episodes of image GC, the last first; `goes_on` tells whether it fails at the end."""
+    """Read episodes of image GC, last first; `goes_on` tells whether it still fails at the end."""
     found = ask(db, "image_gc", scope, node=node)
     recovered = {row["node"]: row["updated_at"] for row in reversed(found) if row["verdict"] == "recovered"}
     return [row | {"goes_on": _goes_on(row, scope, recovered.get(row["node"]))} for row in found]
 
 
 def _goes_on(row: RowDict, scope: Scope, recovered_at: datetime | None) -> bool:
-    """Samples without a recovery show that it goes on; without samples a failure is news for a few runs."""
+    """Tell whether a failure continues: samples without a recovery show it; without samples, it counts for a few
+    runs.
+    """
     if (
         row["is_gone"]
         or row["verdict"] not in BROKEN_GC
         or (recovered_at is not None and recovered_at >= row["updated_at"])
     ):
         return False
-    is_news = scope.judged_at - row["last_at"] < gc_is_heard(row["verdict"], row["reason"])
+    is_news = scope.judged_at - row["last_at"] < gc_counts_for(row["verdict"], row["reason"])
     return is_news or not is_stale(row["sampled_at"], scope.of_node(row["node"]))
 
 

@@ -1,4 +1,4 @@
-"""The cluster and the time range of a page: from options or an address, else the last day."""
+"""Chooses the cluster and the time range of a page: from options or an address, else the last day."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -9,25 +9,25 @@ from common.errors import WrongUsage
 
 DEFAULT: Final = timedelta(days=1)
 SHORTEST: Final = timedelta(minutes=10)
-"""Shortest range by default."""
+"""Minimum length of a default range."""
 STALE: Final = timedelta(minutes=10)
-"""Evidence of this age says nothing about how it is now, where no pace of it is known."""
+"""Evidence of this age does not show the current state, if the sampling interval is unknown."""
 QUICK: Final[Mapping[str, timedelta]] = {
     "1h": timedelta(hours=1),
     "6h": timedelta(hours=6),
     "1d": timedelta(days=1),
     "7d": timedelta(days=7),
 }
-"""Ranges that end with the last observation, by the name that the address carries."""
+"""Ranges that end at the last observation, by their name in an address."""
 ALL: Final = "all"
 
 
 class BadScope(WrongUsage):
-    """The message has what cannot be read and what can."""
+    """An address or option cannot be used; the message has what cannot be read, and what can."""
 
 
 class Span(NamedTuple):
-    """A cluster and the time that its rows span."""
+    """A cluster and the time range of its rows."""
 
     cluster: str
     first_at: datetime
@@ -55,15 +55,15 @@ class Scope(NamedTuple):
     requested: RequestedRange = RequestedRange()
     """The parameters that lead here again. Open ends stay open, and move with new observations."""
     now: datetime | None = None
-    """When the reader asks, where the range has no end of its own; else None."""
+    """When the reader asks, if the range has no end of its own; else None."""
     namespace: str = ""
-    """Pods, and objects of a namespace, only of this one; empty is all. Nodes and what concerns the cluster stay."""
+    """Pods and namespaced objects of only this namespace; empty for all. Nodes and cluster-wide facts stay."""
     stale_after: timedelta = STALE
-    """Samples of this age say nothing about how it is now: six intervals of the nodes' median pace, where known."""
+    """Samples of this age do not show the current state: six median sampling intervals of the nodes, if known."""
     stale_after_of: Mapping[str, timedelta] = MappingProxyType({})
-    """The same of each node whose own pace is known."""
+    """The same for each node whose own interval is known."""
     as_of: datetime | None = None
-    """The last observation, if it is too old to show how it is now: all states are those of then. Else None."""
+    """The last observation, if it is too old to show the current state: all states are as of then. Otherwise None."""
 
     @property
     def asked_at(self) -> datetime:
@@ -72,7 +72,7 @@ class Scope(NamedTuple):
 
     @property
     def judged_at(self) -> datetime:
-        """Return the time whose states are shown: that of the question, or of the last observation."""
+        """Return the time whose states are shown: that of the request, or of the last observation."""
         return self.as_of or self.asked_at
 
     @property
@@ -80,7 +80,7 @@ class Scope(NamedTuple):
         return (self.until - self.since).total_seconds()
 
     def of_node(self, node: str) -> "Scope":
-        """Return the scope by which samples of a node are old."""
+        """Return the scope with the staleness limit of one node."""
         return self._replace(stale_after=self.stale_after_of.get(node, self.stale_after))
 
     def parameters(self) -> dict[str, object]:
@@ -92,7 +92,7 @@ class Scope(NamedTuple):
 
 
 def choose(spans: Sequence[Span], requested: RequestedRange, now: datetime | None = None) -> Scope:
-    """The scope for what was requested, of clusters that exist, the latest first. Raises BadScope.
+    """Return the scope for a request, among existing clusters, latest first. Raises BadScope.
 
     `now` is when a live page is requested; a report is judged at the end of its range.
     """
@@ -118,7 +118,7 @@ def choose(spans: Sequence[Span], requested: RequestedRange, now: datetime | Non
 
 
 def parse(text: str, name: str) -> datetime:
-    """A time of ISO 8601, in UTC where it names no zone. Raises BadScope."""
+    """Parse a time in ISO 8601, in UTC if it names no zone. Raises BadScope."""
     try:
         at = datetime.fromisoformat(text)
         at = at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
@@ -130,7 +130,7 @@ def parse(text: str, name: str) -> datetime:
 
 
 def address_time(at: datetime) -> str:
-    """A time as an address carries it, to the second where it is full."""
+    """Format a time for an address, to the second if it has no fraction."""
     return at.isoformat(timespec="auto" if at.microsecond else "seconds").replace("+00:00", "Z")
 
 

@@ -7,15 +7,16 @@ import pydantic
 from common.settings import Section
 
 Steps: TypeAlias = tuple[float, float, float]
-"""Parts of the room below which a node is scarce, low, and has some; rising."""
+"""Shares of the remaining amount below which a node is scarce, low, and has some; rising."""
 STEPS: Final[Steps] = (0.05, 0.15, 0.30)
 Percent = Annotated[float, pydantic.Field(gt=0, lt=100)]
 
 
 class PageSettings(Section):
     room_steps_percent: tuple[Percent, Percent, Percent] = (5, 15, 30)
-    """Steps of the map's colours: below these shares of the room above a threshold, a node has scarce, low or some
-    room."""
+    """Steps of the map's colours: below these shares of the amount above a threshold, a node has scarce, low or some
+    room.
+    """
 
     address: Annotated[str, pydantic.Field(pattern=r"^(https?://[^\s<>|]+)?$")] = ""
     """The page's public address, to which alerts in Slack and their runbooks link; empty for no links to nodes."""

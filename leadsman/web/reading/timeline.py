@@ -1,4 +1,4 @@
-"""Happenings on a cluster or a node in a range: single moments, and lasting ones."""
+"""Reads happenings on a cluster or a node in a range: single events, and lasting states."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -15,46 +15,46 @@ from streams.fold.findings import GC_VERDICTS
 from streams.rules.eviction.signals import CONDITIONS
 
 BUCKETS: Final = 120
-"""Marks of a lane."""
+"""Maximum number of marks of a lane."""
 MAX_STORY_LINES: Final = 5000
-"""A story of fewer lines is shown whole; a longer one by counts and its newest lines."""
+"""A story with fewer lines is shown whole; a longer one as counts and its newest lines."""
 _LASTING: Final = {
     "pressure": frozenset(CONDITIONS.values()),
     "node": frozenset({"Ready", "NotReady", "Unknown"}),
     "image_gc": frozenset(GC_VERDICTS),
 }
-"""Story lines to skip, as `about` by kind: each is the start or end of a state that is read whole elsewhere."""
+"""Story lines to skip, as `about` by kind: each is the start or end of a state that is read as a whole elsewhere."""
 _TICKS: Final = 6
 _MINUTE: Final = 60
 _HOUR: Final = 3600
 _STEPS: Final = (1, 5, 10, 30, 60, 300, 600, 900, 1800, 3600, 3 * 3600, 6 * 3600, 12 * 3600, 24 * 3600)
 
 Shape: TypeAlias = dict[str, dict[int, int]]
-"""Number of story lines by kind, then by index of the bucket of the range."""
+"""Number of story lines by kind, then by bucket of the range."""
 
 
 class Happening(NamedTuple):
-    """Start and end; both are the same for a moment, and `until` is None for what lasts at the end."""
+    """Start and end. Both are equal for an instant, and `until` is None for a state that still holds at the end."""
 
     since: datetime
     until: datetime | None
     node: str
     kind: str
     what: str
-    """Its words; an alert's are its summary."""
+    """The text; an alert's is its summary."""
     about: str = ""
-    """A condition, resource, reason, verdict or an alert's name, by kind: `about` of the view `story`."""
+    """A condition, resource, reason, verdict or an alert's name, by kind: column `about` of the view `story`."""
     resource: str = ""
-    """An alert's."""
+    """An alert's severity."""
     namespaces: tuple[str, ...] = ()
     pod: str = ""
-    """The one pod that it is about, as namespace/name."""
+    """The pod, if it is about a single one, as namespace/name."""
     severity: str = ""
     """An alert's."""
 
     @property
     def head(self) -> str:
-        """The name of an alert, which stands before its words."""
+        """Return the name of an alert, which is shown before its text."""
         return self.about if self.kind == "alert" else ""
 
     @property
@@ -63,7 +63,7 @@ class Happening(NamedTuple):
 
 
 def headed(head: str, text: str) -> str:
-    """A text behind its name; one of both may be empty."""
+    """Join a name and a text; one of them may be empty."""
     return ": ".join(filter(None, (head, text)))
 
 
@@ -75,13 +75,13 @@ class Filter(NamedTuple):
 
     kind: str = ""
     on: str = ""
-    """The node's name; `on` in the address."""
+    """The node's name; parameter `on` in an address."""
     namespace: str = ""
     severity: str = ""
 
     @classmethod
     def of(cls, values: Mapping[str, str]) -> "Filter":
-        """Raises BadScope if a value has no meaning."""
+        """Raises BadScope if a value is unknown."""
         for name, known in {"kind": KINDS, "severity": SEVERITIES}.items():
             if values[name] and values[name] not in known:
                 raise BadScope(f"{name} cannot be {values[name][:40]!r}: it is one of {', '.join(known)}")
@@ -95,7 +95,7 @@ _MOMENT: Final = itemgetter("ts", "ts", "node", "kind", "what", "about")
 
 
 class Happened(NamedTuple):
-    """Happenings of one range. Unless `whole`, these are the last ones, with the shape of all."""
+    """Happenings of one range. Unless `whole`, these are the last ones, with counts of all."""
 
     happenings: tuple[Happening, ...]
     shape: Shape
@@ -108,7 +108,7 @@ class Tick(NamedTuple):
     at: int
     """Seconds since 1970."""
     step: int
-    """Seconds to the next."""
+    """Seconds to the next tick."""
 
 
 def read_timeline(
@@ -147,7 +147,7 @@ def read_timeline(
 
 
 def of_alerts(alerts: Iterable[Alert], scope: Scope) -> list[Happening]:
-    """Each alert of the range, from when it fired until it was resolved."""
+    """Return each alert of the range, from when it fired until it was resolved."""
     return [
         Happening(
             alert.starts_at,
@@ -215,7 +215,7 @@ def spans(changes: Iterable[RowDict], scope: Scope) -> list[tuple[datetime, date
 
 
 def ticks(scope: Scope, until: datetime | None = None) -> tuple[Tick, ...]:
-    """Round times along the range, or along more of it."""
+    """Return round times along the range, or along a longer axis."""
     since, end = scope.since.timestamp(), (until or scope.until).timestamp()
     seconds = end - since
     step = next((each for each in _STEPS if seconds / each <= _TICKS), None) or _STEPS[-1] * (

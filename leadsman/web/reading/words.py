@@ -1,4 +1,4 @@
-"""Amounts, times and signals in words, for people."""
+"""Formats amounts, times and signals for people."""
 
 from datetime import datetime
 from re import match
@@ -29,7 +29,7 @@ KINDS: Final = {
     "kubelet": "Kubelet",
     "unknown": "Not known",
 }
-"""The kinds of a story's lines, in the order of the lanes."""
+"""The kinds of a story's lines, in the order of lanes."""
 STRATEGIES: Final = {
     "most_allocated": "Most allocated",
     "least_allocated": "Least allocated",
@@ -48,7 +48,7 @@ _EXCEPTIONS: Final = {
     "TimeoutError": "no answer in time",
     "ConnectorError": "it cannot be reached",
 }
-"""Words for exceptions of Python and its libraries, the most exact first. Older captures contain the raw ones."""
+"""Words for exceptions of Python and its libraries, most specific first. Older captures contain the raw names."""
 
 
 def unit(signal: str) -> str:
@@ -59,7 +59,7 @@ def unit(signal: str) -> str:
 
 
 def amount(value: float | None, signal: str) -> str:
-    """An amount of a signal, as 14.4 GiB, 12.6 M inodes."""
+    """Format an amount of a signal, such as 14.4 GiB or 12.6 M inodes."""
     return "unknown" if value is None else amount_of(value, signal)
 
 
@@ -72,7 +72,7 @@ def count(value: float | None) -> str:
 
 
 def resource(value: float | None, name: str) -> str:
-    """An amount of a resource of node_fit; cpu is in millicores."""
+    """Format an amount of a resource of node_fit; cpu is in millicores."""
     if value is None:
         return "unknown"
     if name == "cpu":
@@ -97,7 +97,7 @@ def timestamp(at: datetime) -> str:
 
 
 def short(at: datetime) -> str:
-    """Day and time without the year, as 21 Nov 04:11."""
+    """Format day and time without the year, such as 21 Nov 04:11."""
     return f"{at.day} {at:%b %H:%M}"
 
 
@@ -110,6 +110,6 @@ def plainly(error: str) -> str:
 
 
 def sentence(text: str) -> str:
-    """A text with a capital and a full stop: findings hold some as a part of one."""
+    """Return a text with a capital and a full stop; findings also store texts that are part of a longer one."""
     text = capital(text.strip())
     return text if not text or text.endswith((".", "!", "?")) else f"{text}."

@@ -1,1 +1,1 @@
-"""Pages and reports as HTML."""
+"""Renders pages and reports as HTML."""

@@ -1,4 +1,4 @@
-"""The tables of the pages as CSV: raw numbers, whose column names have the unit, and times in UTC."""
+"""Renders the tables of the pages as CSV: raw numbers with the unit in the column name, and times in UTC."""
 
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
@@ -14,7 +14,7 @@ from sql.questions.cells import as_csv
 
 EPISODES: Final = 10_000
 NUMA_NAMES: Final = ("cpus", "reserved", "exclusive", "free", "memory_allocatable", "memory_available")
-"""Columns of a band."""
+"""Columns of a NUMA node."""
 _EPISODE: Final = attrgetter("since", "until", "kind", "severity.word")
 
 
@@ -40,7 +40,7 @@ def _node(line: Line) -> Sequence[Any]:
 
 
 def numa_nodes(numa: NumaFleet) -> str:
-    """A row for each NUMA node; -1 if only the CPUs of the whole node are known."""
+    """Return a row for each NUMA node; -1 if only the CPUs of the whole node are known."""
     units = (name if index < 4 else f"{name}_bytes" for index, name in enumerate(NUMA_NAMES))  # noqa: PLR2004 - CPUs
     names = ("node", "zone", "pool", "joined_at", "late", "numa_node", *units, "skew_ratio", "fidelity")
     return _csv(
@@ -67,7 +67,7 @@ def timeline(story: Timeline) -> str:
 
 
 def pods(detail: Detail) -> str:
-    """List pods in their eviction order at the end, for each signal."""
+    """List pods in their eviction order at the end of the range, for each signal."""
     names = ("rank", "namespace", "pod", "priority", "used_bytes", "request_bytes", "reason")
     rows = (
         [order.signal, *(getattr(each, name) for name in names)] for order in detail.orders for each in order.places

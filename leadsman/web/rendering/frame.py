@@ -1,4 +1,6 @@
-"""Coordinates of times and amounts in a plot: x in thousandths or percent of its width, y in pixels. Pure."""
+"""Computes coordinates of times and amounts in a plot: x in thousandths or percent of its width, y in pixels.
+Pure.
+"""
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
@@ -14,7 +16,7 @@ WIDTH: Final = 1000
 
 
 class Span(NamedTuple):
-    """In percent of the width."""
+    """A span in percent of the width."""
 
     left: float
     width: float
@@ -25,7 +27,7 @@ class Axis(NamedTuple):
 
     scope: Scope
     end: int
-    """Seconds since 1970; after the range where a forecast is drawn."""
+    """Seconds since 1970; later than the range if a forecast is drawn."""
 
     @property
     def start(self) -> int:
@@ -43,7 +45,7 @@ class Axis(NamedTuple):
         return round(min(100.0, max(0.0, (at - self.start) / (self.end - self.start) * 100)), 2)
 
     def spans(self, pairs: Iterable[tuple[float, float]], least: float = 0.0) -> Iterable[Span]:
-        """Yield the spans of times, in percent of the axis, that are wider than `least`."""
+        """Yield the spans of times in percent of the axis, if they are wider than `least`."""
         for since, until in pairs:
             left, right = self.percent(since), self.percent(until)
             if right > left and round(right - left, 2) > least:
@@ -51,7 +53,7 @@ class Axis(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """The time axis, and the lowest and the highest amount that the plot shows."""
+    """The time axis, and the lowest and highest amount that the plot shows."""
 
     axis: Axis
     low: float
@@ -61,12 +63,12 @@ class Frame(NamedTuple):
         return self.low <= value <= self.high
 
     def y(self, value: float) -> float:
-        """A little beyond the plot for what is beyond it."""
+        """Return the y of an amount, limited to slightly outside the plot."""
         part = (self.high - value) / (self.high - self.low)
         return round(TOP + min(1.2, max(-0.2, part)) * HEIGHT, 1)
 
     def point(self, at: float, value: float) -> tuple[float, float]:
-        """Return a point's x in percent and y in pixels."""
+        """Return the x of a point in percent and its y in pixels."""
         return self.axis.percent(at), self.y(value)
 
     def polygon(self, points: Iterable[tuple[float, float]]) -> str:

@@ -1,4 +1,4 @@
-"""Runbooks and saved questions, as pages for a reader."""
+"""Renders runbooks and saved questions as pages."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC
@@ -20,23 +20,23 @@ from streams.alerting.runbook import Runbook, runbooks
 
 
 class Known(NamedTuple):
-    """Has the age of the data that questions are about."""
+    """The age of the data that questions are about."""
 
     evidence: Evidence | None
     """Evidence of one cluster; None if the database is empty."""
     others: Sequence[Span]
-    """The clusters beside that one, if the question is about all."""
+    """The other clusters, if the question is about all of them."""
 
 
 class Answer(NamedTuple):
     result: Result | None
-    """None if it failed."""
+    """None if the query failed."""
     problem: str = ""
-    """In a sentence, where it failed."""
+    """The failure as a sentence."""
     cut: bool = False
-    """There are more rows than these."""
+    """True if there are more rows than these."""
     why_empty: str = ""
-    """A sentence on an answer without rows; empty of SQL."""
+    """A sentence about an answer without rows; empty for SQL."""
 
 
 def runbooks_page(links: Links) -> str:
@@ -52,7 +52,9 @@ def runbook_page(
     evidence: Evidence | None,
     items: Sequence[Item] = (),
 ) -> str:
-    """One runbook, with the alerts of its name in the range; None if they are not known. `items` come first."""
+    """Render one runbook, with the alerts of its name in the range; None if alerts are unknown. `items` come
+    first.
+    """
     values = {
         "runbook": runbook,
         "text": runbook_html(runbook, links),
@@ -75,9 +77,9 @@ def ask_page(
     *,
     wide: bool = False,
 ) -> str:
-    """The box, examples, the saved questions and the tables, with the answer where one was asked.
+    """Render the input box, examples, the saved questions and the tables, with the answer if one was asked for.
 
-    `known` says how old the data is.
+    `known` has the age of the data.
     """
     result = answer.result if answer else None
     every = as_columns(result, UTC) if result else []
@@ -104,7 +106,7 @@ def ask_page(
 
 
 def _answering(result: Result, query: SavedQuery) -> list[int]:
-    """The places of the columns that answer a question, and of the cluster where there are several."""
+    """Return the positions of the columns that answer a question, and of the cluster if there are several."""
     names = list(result.column_names)
     if not query.shows:
         return list(range(len(names)))
@@ -139,10 +141,10 @@ WHERE ts > (SELECT max(last_at) FROM node_evidence) - INTERVAL 1 HOUR
 ORDER BY ts DESC
 LIMIT 50""",
 }
-"""SQL by what it answers."""
+"""Example SQL by the question that it answers."""
 
 
 def columns_of(table: str) -> str:
-    """The SQL that lists the columns of a table with their units; its name is one of this database."""
+    """Return SQL that lists the columns of a table with their units; the name is of a table of this database."""
     name = table.replace("\\", "\\\\").replace("'", "\\'")
     return f"SELECT name, type, comment FROM system.columns WHERE database = currentDatabase() AND table = '{name}'"

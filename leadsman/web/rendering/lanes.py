@@ -1,4 +1,4 @@
-"""The lanes under a chart: what happened on the node while the line went its way. Pure."""
+"""Lays out the lanes below a chart, which show what happened on the node at the same time. Pure."""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
@@ -10,9 +10,9 @@ from leadsman.web.reading.charts import Chart
 from leadsman.web.reading.scope import Scope
 
 MOST: Final = 60
-"""Marks of a lane; of more, the last."""
+"""Maximum number of marks of a lane; of more, the last ones are shown."""
 NEAR: Final = 0.015
-"""Evictions within this part of the range are one mark with their number."""
+"""Evictions within this share of the range are one mark with their number."""
 
 
 class PlotMark(NamedTuple):
@@ -27,7 +27,7 @@ class PlotMark(NamedTuple):
     """Key of the episode in the timeline."""
     text: str
     number: int = 1
-    """Number of marks that it stands for."""
+    """Number of happenings that the mark represents."""
 
 
 class PlotLane(NamedTuple):

@@ -21,7 +21,7 @@ GIVEN: Final = "p."
 NUMA: Final = "/numa"
 FIND: Final = "/find"
 NOWHERE: Final = "/none"
-"""Address of a page that does not exist, whose text explains why."""
+"""Address of a page that does not exist; its text explains why."""
 OF_CLUSTER: Final = frozenset({"scheduler", "unknown"})
 WITHIN_PART: Final = frozenset({"margins", "order", "numa", "fit"})
 """Sections of a node's part of a report."""
@@ -44,13 +44,13 @@ ANSWERED: Final = {
     "source_errors": "unknown",
     "unguarded_signals": "margins",
 }
-"""The section of a report that answers a saved question, for a reader without the database."""
+"""The section of a report that answers a saved question, for readers without the database."""
 OF_NODE: Final = {"nodes": "margins"}
-"""Sections of a cluster's page that a node's page names differently."""
+"""Sections of a cluster's page that have another name on a node's page."""
 
 
 class Links:
-    """Links of a page of the site. Every address carries the range, and whether the page is live."""
+    """Links of a page of the site. Every address has the range, and whether the page is live."""
 
     site = True
 
@@ -76,7 +76,7 @@ class Links:
 
     @property
     def live_cluster(self) -> str:
-        """Return the cluster of which this page can be live; empty for a recording, or a range with a fixed end."""
+        """Return the cluster if this page can be live; empty for a recording, or a range with a fixed end."""
         return self._scope.get("cluster", "") if self._moves and self.path in {HOME, NODE, NUMA} else ""
 
     def home(self) -> str:
@@ -90,7 +90,9 @@ class Links:
         return _address(NODE, {**kept, "since": address_time(since), "until": address_time(until)})
 
     def match(self, match: Match) -> str:
-        """Return the page of a node, or for a pod its node's eviction order, pending pods or the story."""
+        """Return the page for a match: of a node, or for a pod its node's eviction order, pending pods or the
+        story.
+        """
         if not match.node:
             return f"{self.home()}#{'timeline' if match.gone else 'scheduler'}"
         return self.node(match.node) + ("#order" if match.kind == "pod" else "")
@@ -126,14 +128,16 @@ class Links:
         return _address(self.path, {**kept, "last": last})
 
     def wider(self) -> str:
-        """Return the address of this page with a range three times as long around this one."""
+        """Return the address of this page with three times the range, around the current one."""
         if self._wider is None:
             return self.range("all")
         kept = {**_only(self._scope, "cluster"), **self._here(), **self._shown}
         return _address(self.path, {**kept, **self._wider})
 
     def earlier(self) -> str:
-        """Return the address of this page with the range of the same length before this one; empty if it has none."""
+        """Return the address of this page with the preceding range of the same length; empty if the range is
+        fixed.
+        """
         return self._moved(-1)
 
     def later(self) -> str:
@@ -151,7 +155,7 @@ class Links:
         )
 
     def kinds(self) -> list[tuple[str, tuple[str, str]]]:
-        """Return each kind of finding with its name and the address of this page with only that kind."""
+        """Return each kind of finding with its name, and the address of this page with only that kind."""
         return [
             (kind, (name, self.here({"kind": kind}) + "#timeline")) for kind, name in {"": "All", **KINDS}.items()
         ]
@@ -178,9 +182,7 @@ class Links:
         wide: bool = False,
     ) -> str:
         """Link to a saved question or SQL with its answer, or to the empty box, about the cluster and node of this
-        page.
-
-        Empty if the page has no server to ask.
+        page. Empty without a server.
         """
         if not self.site:
             return ""
@@ -199,13 +201,16 @@ class Links:
         return ""
 
     def section(self, anchor: str) -> str:
-        """Link to the section with more about an item. If a node's page lacks it, the link leads to its cluster's."""
+        """Link to the section with more about an item.
+
+        If a node's page lacks it, the link leads to the cluster's page.
+        """
         if self.path != NODE:
             return f"#{anchor}"
         return f"{self.home()}#{anchor}" if anchor in OF_CLUSTER else f"#{OF_NODE.get(anchor, anchor)}"
 
     def about(self, anchor: str, nodes: Sequence[str]) -> str:
-        """Link to the section about an item: of the page of its node, if it is about one."""
+        """Link to the section about an item, on the page of its node if it is about one."""
         if len(nodes) != 1 or self.path == NODE or anchor in OF_CLUSTER or not self.node(nodes[0]):
             return self.section(anchor)
         return self._at(nodes[0], OF_NODE.get(anchor, anchor))
@@ -214,7 +219,7 @@ class Links:
         return f"{self.node(node)}#{anchor}"
 
     def fields(self) -> Mapping[str, str]:
-        """Return the parameters that a form of this page carries along."""
+        """Return the parameters that a form of this page must keep."""
         return self._scope
 
     def _here(self) -> dict[str, str]:
@@ -222,7 +227,7 @@ class Links:
 
 
 class ReportLinks(Links):
-    """Within one file: nodes shown in detail and runbooks of its alerts are link targets."""
+    """Links within one file: to nodes shown in detail, and to runbooks of its alerts."""
 
     site = False
 

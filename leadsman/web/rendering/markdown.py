@@ -31,10 +31,10 @@ MOST_STEP: Final = 600
 
 
 class _Rendered(RendererHTML):
-    """Differences from plain HTML; `env` has the links and how many levels the headings go down."""
+    """Differences from plain HTML; `env` has the links, and the number of levels by which headings are lowered."""
 
     def fence(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: Mapping[str, Any]) -> str:
-        """Render commands, one a line, each with its question's title or its comment."""
+        """Render commands, one on each line, with the title of the saved question or the comment."""
         del options
         lines = [line for line in tokens[idx].content.splitlines() if line.strip()]
         return str(Markup('<ul class="commands">{}</ul>').format(Markup("").join(_lines(lines, env["links"]))))
@@ -48,7 +48,7 @@ class _Rendered(RendererHTML):
         return str(Markup('<a href="{}">{}</a>').format(address, shown) if address else shown)
 
     def text(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: Mapping[str, Any]) -> str:
-        """Link another alert's name to its runbook."""
+        """Render text, and link names of other alerts to their runbooks."""
         del options
 
         def linked(match: re.Match[str]) -> str:
@@ -68,13 +68,15 @@ class _Rendered(RendererHTML):
 
 
 def runbook_html(runbook: Runbook, links: Links, deeper: int = 0) -> Markup:
-    """Render its text, with headings `deeper` levels below their own."""
+    """Render a runbook, with headings `deeper` levels lower."""
     env = {"links": links, "deeper": deeper, "name": runbook.name}
     return Markup(_parser().render(runbook.text, env))  # noqa: S704 - HTML in the text is escaped by the parser
 
 
 def step_html(step: Step, links: Links, nodes: Sequence[str] = ()) -> Markup:
-    """Format the next step as a link to its question, for its single node, if any. A text may contain commands."""
+    """Format the next step as a link to its question, for the only node if there is one. A text may contain
+    commands.
+    """
     node = nodes[0] if len(nodes) == 1 else ""
 
     def link(command: str, words: str) -> Markup | None:

@@ -1,5 +1,5 @@
-"""The names of a chart's thresholds: beside it as they are at its end, and within it from each time on, where no
-other line crosses them. Places are in percent of the width and in pixels. Pure.
+"""Places the names of a chart's thresholds: next to the plot as of its end, and inside it from the start of each,
+where no line crosses them. Positions are in percent of the width and in pixels. Pure.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,20 +13,20 @@ from leadsman.web.rendering.frame import HEIGHT, TOP, Frame
 Course: TypeAlias = Sequence[tuple[float, float]]
 """The points of a line, from left to right."""
 WIDE: Final = 2.2
-"""Width of a letter on a phone; elsewhere it is narrower."""
+"""Width of a letter on a phone; on other screens it is narrower."""
 STEP: Final = 4.0
 ABOVE: Final = 5.0
 HIGHER: Final = 18.0
 BENEATH: Final = 14.0
 BESIDE: Final = 4.0
-"""Distance from the level to the foot of the name."""
+"""Distance from the threshold's line to the foot of the name."""
 HIGH: Final = 11.0
 DEEP: Final = 3.0
 """Height of a letter below its baseline."""
 
 
 class Placed(NamedTuple):
-    """A name; `foot` is where its letters stand."""
+    """A placed name; `foot` is its baseline."""
 
     text: str
     left: float
@@ -34,7 +34,7 @@ class Placed(NamedTuple):
 
     @property
     def wide(self) -> float:
-        """The width with a letter's space on both sides."""
+        """Return the width, with the space of a letter on both sides."""
         return WIDE * (len(self.text) + 1)
 
     def overlaps(self, other: "Placed") -> bool:
@@ -51,10 +51,11 @@ def placed(
     bottom: float,
     names: Sequence["Placed"] = (),
 ) -> Placed:
-    """The first of the texts that has a place along a level from `since` to `until` where no line crosses it.
+    """Place the first of the texts that fits along a level from `since` to `until` without a line crossing it.
 
-    It is above the level if possible, as near to its beginning as possible; else beneath it, or before it begins. If
-    lines cross every place, it is where only no other of `names` does; if these do too, it is a line of text higher.
+    It is above the level if possible, as near to its start as possible; else below it, or before its start. If lines
+    cross every position, only other `names` are avoided. If these are in the way too, it is placed a line of text
+    higher.
     """
     places = [place for text in texts for place in _places(text, since, until, level, bottom)]
     clear = [place for place in places if not any(map(place.overlaps, names))]
@@ -81,7 +82,7 @@ def _crosses(line: Course, place: Placed) -> bool:
 
 
 def _within(line: Course, left: float, right: float) -> Iterable[float]:
-    """Its heights between the two, and where it enters and leaves."""
+    """Return its heights between two x positions, and where it enters and leaves."""
     for (x, y), (following, next_y) in pairwise(line):
         if following < left or x > right:
             continue
@@ -104,7 +105,7 @@ class Label(NamedTuple):
 
 
 class Note(NamedTuple):
-    """A threshold from a time on; the `last` of each has a label beside the plot if there is space."""
+    """A threshold from a time on. The `last` one of each kind has a label next to the plot if there is space."""
 
     left: float
     y: float
@@ -114,7 +115,7 @@ class Note(NamedTuple):
 
 
 def labels(frame: Frame, thresholds: Sequence[Threshold], signal: str) -> list[Label]:
-    """The names of thresholds as they are at the end, below one another; an arrow points to those beyond the axis."""
+    """Place the names of thresholds as of the end, below one another; an arrow points to those outside the axis."""
     last = [(value, each) for each in thresholds if (value := each.steps[-1][1]) is not None]
     found: list[Label] = []
     floor_y = float(TOP)
@@ -139,9 +140,9 @@ def notes(
     signal: str,
     said: Iterable[tuple[float, float, str]] = (),
 ) -> Iterable[Note]:
-    """Place names where no line and no other text crosses them, if there is such a place.
+    """Place names where no line and no other text crosses them, if possible.
 
-    `said` has the other texts with their marks' places; right of LEFT_FROM, a text ends at its mark.
+    `said` has the other texts with the positions of their marks; right of LEFT_FROM, a text ends at its mark.
     """
     drawn = [[frame.point(*point) for point in zip(line.at, line.lowest, strict=True)] for line in lines]
     limits = {each: [corner for level in _levels(frame, each) for corner in level[:2]] for each in thresholds}
@@ -160,7 +161,7 @@ def notes(
 def _levels(
     frame: Frame, threshold: Threshold
 ) -> Iterable[tuple[tuple[float, float], tuple[float, float], int, bool]]:
-    """Begin and end of each of its steps, what it was then, and whether it is the last."""
+    """Yield the start and end of each step of a threshold, its value there, and whether it is the last."""
     ends = [*(since for since, _ in threshold.steps[1:]), frame.axis.end]
     for nth, ((since, value), until) in enumerate(zip(threshold.steps, ends, strict=True), start=1):
         if value is not None:

@@ -1,4 +1,4 @@
-"""The table of nodes: which rows a page has, in which order, and what their names share."""
+"""Builds the table of nodes: which rows a page has, their order, and the common suffix of names."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -10,41 +10,41 @@ from leadsman.web.reading.nodes import NodeLine
 from leadsman.web.reading.scope import BadScope
 
 WHOLE: Final = 200
-"""Up to this many nodes, the page has all of them, and the browser filters and sorts."""
+"""Up to this many nodes, the page contains all rows, and the browser filters and sorts them."""
 PAGE: Final = 100
-"""Rows of a page of more."""
+"""Rows on a page, if there are more nodes."""
 FIRST: Final = 12
-"""Rows of a large fleet that nobody has narrowed yet: the most urgent ones."""
+"""Rows of a large fleet without filters: the most urgent ones."""
 EVERY: Final = "all"
 
 
 class Line(NamedTuple):
-    """A node with its badges, the worst first."""
+    """A node with its badges, worst first."""
 
     node: NodeLine
     badges: Sequence[Badge]
     urgent: bool
-    """A card about the end of the range names it; its badges can be about what is over."""
+    """True if a card about the end of the range names it; badges can be about past problems."""
 
 
 class Row(NamedTuple):
     line: Line
     name: str
-    """Without the suffix that most names share."""
+    """The name without the suffix that most names share."""
     hidden: bool
 
 
 class Table(NamedTuple):
     rows: tuple[Row, ...]
     suffix: str
-    """Cut from names; empty if they share none."""
+    """The suffix that was removed from names; empty if there is none."""
     total: int
     matching: int
     page: int
     """Page number, from 1."""
     pages: int
     whole: bool
-    """Every node is in `rows`."""
+    """True if `rows` has every node."""
     sort: str
 
 
@@ -58,7 +58,7 @@ class Narrowing(NamedTuple):
 
     @classmethod
     def of(cls, values: Mapping[str, str]) -> "Narrowing":
-        """Raises BadScope if a value has no meaning."""
+        """Raises BadScope if a value is unknown."""
         if values["sort"] not in SORTS:
             raise BadScope(f"sort cannot be {values['sort'][:40]!r}: it is one of {', '.join(filter(None, SORTS))}")
         if values["page"] and not (values["page"].isdecimal() and len(values["page"]) < _LONGEST_PAGE):
@@ -71,7 +71,9 @@ def node_table(
     narrowing: Narrowing = Narrowing(),  # noqa: B008 - it cannot be changed
     choice: Choice = Choice(),  # noqa: B008 - it cannot be changed
 ) -> Table:
-    """Lines in their order, or as they are sorted: all of a small fleet, a page of a large one."""
+    """Build the table, sorted by urgency or by the requested column: all rows of a small fleet, one page of a large
+    one.
+    """
     ordered = sorted(lines, key=SORTS[narrowing.sort]) if narrowing.sort else list(lines)
     fitting = narrowed(ordered, narrowing, choice)
     whole = len(lines) <= WHOLE
@@ -86,7 +88,7 @@ def node_table(
 
 
 def narrowed(lines: Iterable[Line], narrowing: Narrowing, choice: Choice) -> list[Line]:
-    """Filter the lines of the table and of the map by an address, and keep their order."""
+    """Filter the lines of the table and of the map by the parameters of an address, and keep their order."""
     words = narrowing.q.lower().split()
     return [
         line
@@ -96,7 +98,9 @@ def narrowed(lines: Iterable[Line], narrowing: Narrowing, choice: Choice) -> lis
 
 
 def common_suffix(names: Sequence[str]) -> str:
-    """The domain, with its dot, of most names; empty if fewer than half share one or two names would be one."""
+    """Return the domain, with its dot, that most names share; empty if fewer than half share one, or if names would
+    become equal.
+    """
     domains = Counter(dot + domain for _, dot, domain in (name.partition(".") for name in names) if domain)
     suffix, times = next(iter(domains.most_common(1)), ("", 0))
     if times < 2 or times * 2 < len(names):  # noqa: PLR2004 - a pair is the least that can share
@@ -113,7 +117,7 @@ def _fits(line: Line, words: Iterable[str], narrowing: Narrowing) -> bool:
 
 
 def _requested(resource: str) -> Callable[[Line], float]:
-    """The most first."""
+    """Return the sort key of requests, largest first."""
 
     def key(line: Line) -> float:
         fit = line.node.fit.get(resource)
@@ -138,4 +142,4 @@ SORTS: Final[Mapping[str, Callable[[Line], float | str | tuple[str, str, str]]]]
     "memory": _requested("memory"),
     "sample": lambda line: line.node.sampled_at.timestamp() if line.node.sampled_at else 0.0,
 }
-"""Sort keys of an address; empty is the most urgent first."""
+"""Sort keys in an address; empty means most urgent first."""

@@ -1,4 +1,4 @@
-"""Everything that is drawn of a chart of a node, and of the strip of a day above it, each in its place. Pure."""
+"""Computes everything that a chart of a node shows, and the strip of a day above it, with positions. Pure."""
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
@@ -14,13 +14,13 @@ from leadsman.web.rendering.names import DEEP, HIGH, Label, Note, labels, notes
 
 LANE: Final = 26
 FOOT: Final = 26
-"""Pixels of the time axis."""
+"""Height of the time axis in pixels."""
 GAP_PERCENT: Final = 1.5
-"""A gap is marked where it is wider."""
+"""A wider gap is marked."""
 _ROOMY: Final = 2.0
 """The axis includes a threshold if that lengthens it by at most this factor."""
 _LEAST: Final = 0.002
-"""The axis shows no less than this part of the capacity."""
+"""The axis covers at least this share of the capacity."""
 _WATCHED: Final = frozenset({"memory", "ephemeral-storage"})
 _FAR: Final = 0.3
 _UNITS: Final = (2**40, 2**30, 2**20, 2**10, 1)
@@ -46,7 +46,7 @@ class ChartData(TypedDict):
     at: tuple[int, ...]
     lowest: tuple[int, ...]
     moment: int
-    """The moment of the first readout: the nearest to a threshold."""
+    """The time that the readout shows first: the point nearest to a threshold."""
     thresholds: list[tuple[str, str, tuple[tuple[int, int | None], ...]]]
     pressure: list[tuple[int, int]]
 
@@ -54,58 +54,58 @@ class ChartData(TypedDict):
 class Plot(NamedTuple):
     chart: Chart
     number: int
-    """Its place among the charts of the page."""
+    """Its number among the charts of the page."""
     axis: Axis
     bottom: int
-    """Pixels from the top to the foot of the plot, then the lanes, then the time axis."""
+    """Pixels from the top to the bottom of the plot, then the lanes, then the time axis."""
     height: int
     low: float
     high: float
     rows: tuple[tuple[float, str], ...]
     lines: tuple[tuple[str, str], ...]
     limits: tuple[tuple[str, str], ...]
-    """Kind and path."""
+    """Kind and SVG path of each line."""
     labels: tuple[Label, ...]
     notes: tuple[Note, ...]
     outside: tuple[str, ...]
-    """Names of thresholds and lines beyond the axis."""
+    """Names of thresholds and lines outside the axis."""
     shade: tuple[Span, ...]
     gaps: tuple[Span, ...]
     forecast: str
     band: str
-    """Path of what lies between the earliest and the latest course; empty if it is not known."""
+    """SVG path of the area between the earliest and the latest course; empty if unknown."""
     hits: tuple[Hit, ...]
     reported: tuple[tuple[float, float, str], ...]
-    """Place and amount of what the kubelet measured when it evicted."""
+    """Position and amount of the kubelet's own measurement at each eviction."""
     lanes: tuple[PlotLane, ...]
     readout: tuple[datetime, int, tuple[tuple[Threshold, int], ...]]
-    """The moment nearest to a threshold, what was left, and the thresholds of then."""
+    """The time nearest to a threshold, the remaining amount, and the thresholds at that time."""
     data: ChartData
 
     @property
     def stems(self) -> list[float]:
-        """Return the places at which an eviction is drawn up into the plot."""
+        """Return the x positions at which evictions are drawn into the plot."""
         marks = (mark for lane in self.lanes for mark in lane.marks if mark.shape == "eviction")
         return [self.axis.percent(mark.since.timestamp()) for mark in marks]
 
     def beneath(self, y: float, pixels: float) -> float:
-        """Return where a label stands so far below a mark, or above it if the axis is nearer."""
+        """Return where a label is placed this far below a mark, or above it near the axis."""
         return _beneath(y, pixels)
 
     def time_foot(self, y: float) -> float:
-        """Return where the time of a crossing stands: under its mark, but wholly above or wholly below the axis."""
+        """Return the baseline of a crossing's time: below its mark, but entirely above or below the axis."""
         foot = y + 19
         return foot if foot < self.bottom - DEEP else max(foot, self.bottom + DEEP + HIGH)
 
     @property
     def step_seconds(self) -> int:
-        """Return the step of the readout by keys: from one sample to the next, if none is missing."""
+        """Return the step by which keys move the readout: the usual distance of samples."""
         at = self.chart.lines[0].at
         return max(1, round((at[-1] - at[0]) / max(1, len(at) - 1)))
 
     @property
     def is_far(self) -> bool:
-        """Tell whether few readers look at the resource and it had much room in the whole range."""
+        """Tell whether the resource is of interest to few readers and always had much room in the range."""
         if self.chart.resource in _WATCHED or self.chart.forecast is not None:
             return False
         _, lowest, acting = self.readout
@@ -113,7 +113,7 @@ class Plot(NamedTuple):
 
 
 def axis_of(charts: Iterable[Chart], scope: Scope) -> Axis:
-    """One time axis for all, as long as the furthest forecast."""
+    """Build one time axis for all charts, up to the end of the longest forecast."""
     until = scope.until.timestamp()
     ends = [
         end[0]
@@ -132,7 +132,7 @@ def _beneath(y: float, pixels: float) -> float:
 def plot_of(
     chart: Chart, number: int, axis: Axis, lanes: Sequence[PlotLane], pressure: Sequence[tuple[datetime, datetime]]
 ) -> Plot:
-    """One chart with its lanes; `pressure` is when its condition held."""
+    """Build one chart with its lanes; `pressure` is when its condition held."""
     frame = Frame(axis, *_bounds(chart))
     line, signal = chart.lines[0], chart.margin.signal
     kept = [
@@ -191,7 +191,7 @@ def plot_of(
 
 
 def _reported(chart: Chart, frame: Frame) -> tuple[tuple[float, float, str], ...]:
-    """A ring for each; only the lowest of the line has its amount, where nothing is beneath it."""
+    """Return a ring for each measurement. Only the lowest one shows its amount, if there is space below."""
     lowest = min(chart.lines[0].lowest)
     words = f"{amount(lowest, chart.margin.signal)} by the kubelet"
     first = next((at for at, value in chart.reported if value == lowest), None)
@@ -228,14 +228,16 @@ def _rows(signal: str, frame: Frame) -> list[float]:
 
 
 def _band(chart: Chart, frame: Frame) -> str:
-    """Outline from the last sample to the end of the earliest course, to that of the latest, and back."""
+    """Return the outline from the last sample to the end of the earliest course, to that of the latest, and back."""
     if chart.forecast is None or chart.forecast.early is None or chart.forecast.late is None:
         return ""
     return frame.polygon((chart.forecast.points[0], chart.forecast.early, chart.forecast.late)) + "z"
 
 
 def spark(values: Sequence[float], at: Sequence[int] = (), scope: Scope | None = None) -> str:
-    """A line of 100 by 20 without an axis, from 0 or the lowest to the highest; over a range where one is given."""
+    """Return a sparkline of 100 by 20 without axes, from 0 or the lowest value to the highest; over a range if
+    given.
+    """
     if not values:
         return ""
     low, high = (0.0, max(*values, 1e-9)) if scope else (float(min(values)), float(max(values)))
@@ -254,7 +256,7 @@ _PAD: Final = 0.06
 
 
 class StripPlot(NamedTuple):
-    """A strip as it is drawn, with the range as a window in it; in percent of its width."""
+    """A drawn strip, with the range as a window in it; in percent of its width."""
 
     axis: Axis
     path: str

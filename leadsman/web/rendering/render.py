@@ -50,16 +50,16 @@ SCRIPTS: Final = ("page.js", "times.js", "charts.js", "fleet.js")
 NAME: Final = 300
 FORMS: Final = {"clock": words.clock, "timestamp": words.timestamp, "short": words.short}
 ZONE: Final = Markup('<span class="zone">UTC</span>')
-"""The zone of the times before it."""
+"""The time zone, shown after times."""
 GC_SHOWN: Final = 20
 ALERTS_SHOWN: Final = 200
 NUMA_DRAWN: Final = 300
-"""Nodes that have a column on the page of NUMA nodes."""
+"""Maximum number of nodes with a column on the page of NUMA nodes."""
 QUICK_TEXTS: Final = (*((name, f"Last {name}") for name in QUICK), (ALL, "All"))
 
 
 class Inline(NamedTuple):
-    """Inline parts of a page without a server; `policy` allows exactly these."""
+    """Inline styles and scripts of a page without a server; `policy` allows exactly these."""
 
     policy: str
     icon: str
@@ -92,7 +92,7 @@ def node_page(links: Links, view: Overview, detail: Detail, strip: Strip, happen
 def numa_page(
     links: Links, view: Overview, numa: NumaFleet, waiting: Sequence[Waiting], order: str, page: int
 ) -> str:
-    """The page of a fleet's NUMA nodes: a page of lines, and a column for each of the first ones."""
+    """Render the page of a fleet's NUMA nodes: one page of rows, and a column for each of the first nodes."""
     items = attention(view)
     pages = max(1, -(-len(numa.lines) // PAGE))
     page = min(max(1, page), pages)
@@ -127,7 +127,7 @@ def report_file(
     written: datetime,
     choice: Choice,
 ) -> str:
-    """One file that needs no server; `warnings` are those of each node in detail."""
+    """Render one file that needs no server; `warnings` are those of each node in detail."""
     parts: list[dict[str, Any]] = []
     data: list[ChartData] = []
     for each in details:
@@ -156,7 +156,9 @@ def note_page(
     alternatives: Iterable[tuple[str, str]] = (),
     alone: bool = False,
 ) -> str:
-    """A page of a few sentences, commands and `alternatives`: names and addresses; `alone` makes it one file."""
+    """Render a page of a few sentences, commands and `alternatives` (names and addresses). `alone` makes it one
+    file.
+    """
     values = {
         "heading": heading,
         "texts": list(texts),
@@ -169,7 +171,7 @@ def note_page(
 
 @cache
 def inline() -> Inline:
-    """Styles and scripts within a file, and the policy that allows no others."""
+    """Return styles and scripts within a file, and the policy that allows no others."""
     theme = _static("theme.js")
     page = "\n".join(_static(name) for name in SCRIPTS)
     style = "\n".join(_static(name) for name in STYLES)
@@ -183,7 +185,7 @@ def inline() -> Inline:
 
 
 def json_block(value: object) -> Markup:
-    """JSON for a block of type application/json: no text in it can end the block or be markup."""
+    """Return JSON for a block of type application/json: no text in it can end the block or be markup."""
     text = json.dumps(value, ensure_ascii=True, separators=(",", ":"))
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
@@ -191,7 +193,7 @@ def json_block(value: object) -> Markup:
 
 
 def is_web(address: str) -> bool:
-    """Tell whether an address in an alert may be a link."""
+    """Tell whether an address in an alert may become a link."""
     try:
         return urlsplit(address).scheme in {"http", "https"}
     except ValueError:
@@ -199,17 +201,17 @@ def is_web(address: str) -> bool:
 
 
 def shown(text: object, limit: int = NAME) -> str:
-    """Text of a cluster without what cannot be seen; markup in it is escaped where it is put."""
+    """Return text of a cluster without invisible characters; the template escapes markup."""
     return plain(text, limit)
 
 
 def timed(at: datetime, form: str = "clock") -> Markup:
-    """A time in UTC that a script of the page puts into the reader's zone; `form` is a name of FORMS."""
+    """Render a time in UTC that a script of the page converts to the reader's zone; `form` is a name of FORMS."""
     return Markup('<time datetime="{}" data-form="{}">{}</time>').format(at.isoformat(), form, FORMS[form](at))
 
 
 def _finished(value: object) -> object:
-    """Make a text safe for a page, even if a template forgot `plain`; markup stays unchanged."""
+    """Make a text safe for a page, even if a template omitted `plain`; markup stays unchanged."""
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
@@ -260,7 +262,7 @@ def render(template: str, links: Links, values: Mapping[str, Any]) -> str:
 
 
 def plots_of(charts: Sequence[Chart], scope: Scope, episodes: Sequence[Episode], first: int = 0) -> list[Plot]:
-    """The charts of a node as they are drawn, numbered from `first`, with its episodes in their lanes."""
+    """Return the drawn charts of a node, numbered from `first`, with its episodes in their lanes."""
     axis = axis_of(charts, scope)
     return [
         plot_of(chart, number, axis, lanes_of(chart, episodes, scope), pressure_of(chart, episodes, scope))
@@ -315,7 +317,7 @@ def _cards(view: Overview) -> dict[str, Any]:
 
 
 def lines_of(view: Overview, items: Sequence[Item]) -> list[Line]:
-    """Every node with its badges, the most urgent first."""
+    """Return every node with its badges, most urgent first."""
     urgent = {name for item in items if item.now and item.severity < Severity.UNKNOWN for name in item.nodes}
     lines = [Line(node, badges_of(node, items), node.name in urgent) for node in by_urgency(view.nodes)]
 
@@ -326,7 +328,7 @@ def lines_of(view: Overview, items: Sequence[Item]) -> list[Line]:
 
 
 def badges_of(node: NodeLine, items: Sequence[Item]) -> list[Badge]:
-    """Its own; where none is serious, also that of the card that names it."""
+    """Return a node's badges; if none is serious, also that of the card that names the node."""
     own = badges(node)
     if own and own[0].severity < Severity.UNKNOWN:
         return own

@@ -26,7 +26,7 @@ from leadsman.web.rendering.render import note_page, report_file
 from sql.database.open import Database
 
 DETAILED: Final = 2
-"""Incidents that are printed in detail: two to four pages."""
+"""Maximum number of incidents that are shown in detail, on two to four printed pages."""
 EPISODES: Final = 400
 EMPTY: Final = "Nothing observed yet"
 HOW: Final = (
@@ -38,7 +38,7 @@ HOW: Final = (
 def write_report(
     db: Database, requested: RequestedRange, written: datetime, detailed: int = DETAILED, steps: Steps = STEPS
 ) -> str:
-    """Return the file's text; for an empty database a page of instructions. Raises BadScope, DatabaseError."""
+    """Return the file's text; for an empty database, a page of instructions. Raises BadScope and DatabaseError."""
     db = db.noting_empty_tables()
     spans = read_spans(db)
     if not spans:
@@ -55,7 +55,9 @@ def write_report(
 
 
 def in_detail(view: Overview) -> list[NodeLine]:
-    """Return the nodes, first the most urgent of each shortage: its next step needs the node's part of the file."""
+    """Return the nodes to show in detail: first the most urgent of each shortage, because its next step needs that
+    part of the file.
+    """
     ranked = by_urgency(view.nodes)
     short = [set(item.nodes) for item in attention(view) if item.now and item.signals]
     first = [next((node for node in ranked if node.name in names), ranked[0]) for names in short]
@@ -63,7 +65,7 @@ def in_detail(view: Overview) -> list[NodeLine]:
 
 
 def empty_texts(db: Database) -> list[str]:
-    """Return the texts for an empty database, with anything that it contains."""
+    """Return the texts for an empty database, including what it does contain."""
     texts = [f"The database {db} has no observations of any cluster."]
     letters = sum(row["times"] for row in read_dead_letters(db)) if db.has("dead_letters") else 0
     if letters:

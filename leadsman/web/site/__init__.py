@@ -1,1 +1,1 @@
-"""Serving the page: who may read, and what an address asks for."""
+"""Serves the page: access control, and the parsing of addresses."""

@@ -1,4 +1,4 @@
-"""Access to the page: everyone on this machine, or everyone with the token."""
+"""Controls access to the page: everyone on this machine, or everyone with the token."""
 
 import base64
 import binascii
@@ -20,20 +20,20 @@ LEAST_TOKEN: Final = 16
 FREE_GUESSES: Final = 5
 LONGEST_PAUSE_SECONDS: Final = 60.0
 MOST_ADDRESSES: Final = 4096
-"""Number of guessing addresses that are remembered."""
+"""Number of addresses with wrong tokens that are remembered."""
 LOCAL_NAMES: Final = frozenset({"localhost"})
 
 
 _HOST: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]+)(?::[0-9]{1,5})?")
-"""A name or address, and a port."""
+"""Splits a name or address from a port."""
 
 
 class BadAccess(WrongUsage):
-    """The message has what is wrong and what to do."""
+    """The page cannot be protected as configured; the message has what is wrong and what to do."""
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether an address, or a name of this machine, can be reached only from this machine."""
+    """Tell whether an address, or a host name of this machine, can be reached only from this machine."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -41,7 +41,7 @@ def is_loopback(host: str) -> bool:
 
 
 def read_token(file: Path | None, host: str) -> str:
-    """The token of a file, or empty if none is needed. Raises BadAccess."""
+    """Read the token from a file; empty if none is needed. Raises BadAccess."""
     if file is None:
         if not is_loopback(host):
             raise BadAccess(
@@ -66,7 +66,7 @@ def read_token(file: Path | None, host: str) -> str:
 
 
 class Refusal(NamedTuple):
-    """The answer to a reader without access."""
+    """The answer to a client without access."""
 
     status: int
     text: str
@@ -74,9 +74,10 @@ class Refusal(NamedTuple):
 
 
 class Guesses:
-    """Wrong tokens, by the address that they came from: after a few it has to wait, each time twice as long.
+    """Counts wrong tokens by the address that they came from.
 
-    While it waits its tokens are not looked at, right ones neither: those who share an address share the pause.
+    After a few, the address must wait, each time twice as long. While it waits, its tokens are not checked, not even
+    right ones: clients that share an address share the wait.
     """
 
     def __init__(self, now: Callable[[], float] = monotonic) -> None:
@@ -100,7 +101,7 @@ class Guesses:
         return Refusal(401, "The token is needed.\n", {"WWW-Authenticate": challenge})
 
     def pause(self, remote: str) -> int:
-        """Whole seconds that an address has to wait, 0 for none."""
+        """Return the whole seconds that an address must wait, or 0."""
         _, until = self._wrong.get(_network(remote), (0, 0.0))
         return max(0, ceil(until - self._now()))
 
@@ -118,7 +119,7 @@ class Guesses:
 
 
 def _network(remote: str) -> str:
-    """An IPv4 address, or the 64 bits of an IPv6 address that a host is given whole."""
+    """Return an IPv4 address, or the first 64 bits of an IPv6 address, because a host usually has all of them."""
     try:
         address = ipaddress.ip_address(remote.partition("%")[0])
     except ValueError:
@@ -127,7 +128,7 @@ def _network(remote: str) -> str:
 
 
 def may_read(token: str, authorization: str) -> bool:
-    """Tell whether an Authorization header carries the token: as Bearer, or as the password of Basic."""
+    """Tell whether an Authorization header contains the token: as Bearer, or as the password of Basic."""
     if not token:
         return True
     kind, _, value = authorization.partition(" ")
@@ -136,17 +137,15 @@ def may_read(token: str, authorization: str) -> bool:
 
 
 def is_own_name(host_header: str) -> bool:
-    """Tell whether a request to a page on loopback used a name of loopback, not one that someone pointed here."""
+    """Tell whether a request to a page on loopback used a name of loopback, not one that somebody pointed here."""
     found = _HOST.fullmatch(host_header)
     return found is not None and is_loopback(found[1])
 
 
 def is_own_request(headers: Mapping[str, str]) -> bool:
     """Tell whether no other site made a reader's browser send this: the browser confirms it, or the token is a
-    Bearer.
-
-    Browsers keep no Bearer token. Over plain HTTP they send no Sec-Fetch-Site; then the Referer must be of this
-    site.
+    Bearer. Browsers do not store Bearer tokens. Over plain HTTP they send no Sec-Fetch-Site; then the Referer must be
+    of this site.
     """
     site = headers.get("Sec-Fetch-Site", "")
     if site:

@@ -1,4 +1,4 @@
-"""Answers of the site: common headers, and bodies in pieces, as fast as a reader accepts them."""
+"""Sends answers of the site: common headers, and bodies in pieces, as fast as a client reads them."""
 
 import asyncio
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ HEADERS: Final = {
     "Cache-Control": "no-store",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
-    "Referrer-Policy": "same-origin",  # by which a question is known to be asked here, see `access.is_own_request`
+    "Referrer-Policy": "same-origin",  # shows that a question was asked on this site, see `access.is_own_request`
     "Server": "leadsman",
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
@@ -27,7 +27,7 @@ HTML: Final = "text/html"
 CSV: Final = "text/csv"
 PIECE: Final = 1 << 16
 TAKEN_WITHIN_SECONDS: Final = 60.0
-"""A reader who takes longer over one answer loses the connection."""
+"""A client that takes longer over one answer is disconnected."""
 
 
 async def with_headers(_: web.Request, response: web.StreamResponse) -> None:
@@ -35,7 +35,7 @@ async def with_headers(_: web.Request, response: web.StreamResponse) -> None:
 
 
 async def sent(request: web.Request, body: bytes, content_type: str = HTML, file: str = "") -> web.StreamResponse:
-    """A body that many readers share: of a slow one's nothing is copied but the piece that is on its way."""
+    """Send a body that many clients share: for a slow client only the current piece is copied."""
     response = web.StreamResponse()
     response.content_type, response.charset = content_type, "utf-8"
     response.content_length = len(body)
@@ -60,6 +60,6 @@ async def sent(request: web.Request, body: bytes, content_type: str = HTML, file
 def note(
     status: int, heading: str, texts: Sequence[str], links: Links, alternatives: Sequence[tuple[str, str]] = ()
 ) -> web.Response:
-    """A page that says why there is no other; `alternatives` are names and addresses of what there is."""
+    """Return a page that says why a page is missing; `alternatives` are names and addresses of existing ones."""
     text = note_page(links, heading, texts, alternatives=alternatives)
     return web.Response(status=status, text=text, content_type=HTML, charset="utf-8")

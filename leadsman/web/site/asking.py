@@ -1,4 +1,4 @@
-"""A question that a reader asks on the page: a saved one, or SQL that only reads, within limits."""
+"""Answers a question that a reader asks on the page: a saved one, or read-only SQL, within limits."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -23,7 +23,7 @@ from sql.questions.query_process import TIMEOUT, QueryProcess
 
 LONGEST_SQL: Final = 4000
 LONGEST: Final = 500
-"""Characters of a parameter."""
+"""Maximum number of characters of a parameter."""
 MOST_GIVEN: Final = 20
 CSV: Final = "csv"
 
@@ -35,14 +35,14 @@ class Question(NamedTuple):
     given: Mapping[str, str]
     as_csv: bool
     wide: bool
-    """If set, every column is shown."""
+    """If true, every column is shown."""
     live: bool
     trusted: bool
-    """The reader asked it here: SQL that another site may have linked to is shown and not run."""
+    """True if the reader asked it here. SQL from a link on another site is shown, but not run."""
 
     @classmethod
     def of(cls, query: Mapping[str, str], *, trusted: bool) -> "Question":
-        """Raises BadScope if a value is too long or of no meaning."""
+        """Raises BadScope if a value is too long or unknown."""
         name, sql = query.get("name", ""), query.get("sql", "").strip()
         given = {key.removeprefix(GIVEN): value for key, value in query.items() if key.startswith(GIVEN)}
         if len(sql) > LONGEST_SQL:
@@ -69,7 +69,7 @@ class Question(NamedTuple):
         return Links(self.range, path=ASK, live=self.live)
 
     def rows(self, db: Database, process: QueryProcess) -> Answer | None:
-        """The answer; None if nothing is asked. Raises DatabaseError."""
+        """Return the answer; None if nothing is asked. Raises DatabaseError."""
         if self.query is not None:
             answer = _cut(run(db, self.query, self.given, LIMITS))
             if answer.result is not None and not answer.result.rows and not self.as_csv:
@@ -79,12 +79,14 @@ class Question(NamedTuple):
 
 
 def page_of(db: Database, question: Question, process: QueryProcess, now: Now = SYSTEM.now) -> str:
-    """Render the box with the answer, or why there is none: a refusal of the database is a sentence there."""
+    """Render the input box with the answer, or the reason why there is none: an error of the database as a
+    sentence.
+    """
     answer: Answer | None
     try:
         answer = question.rows(db, process)
         if answer is None:
-            with suppress(DatabaseError):  # said where it matters
+            with suppress(DatabaseError):  # reported later, where it matters
                 process.warm()
     except DatabaseError as error:
         answer = Answer(None, _problem(error))
@@ -93,7 +95,7 @@ def page_of(db: Database, question: Question, process: QueryProcess, now: Now = 
         with suppress(DatabaseError):
             tables = rows(db, "tables", {})
     known = Known(None, ())
-    with suppress(DatabaseError, BadScope):  # said where it matters
+    with suppress(DatabaseError, BadScope):  # reported later, where it matters
         known = _known(db, question, now)
     links, wide = question.links(), question.wide
     return ask_page(links, question.query, question.sql, question.given, answer, LIMITS, tables, known, wide=wide)
@@ -107,7 +109,7 @@ def _problem(error: DatabaseError) -> str:
 
 
 def _known(db: Database, question: Question, now: Now) -> Known:
-    """The evidence of the cluster that is asked about, else of the latest, and what else the database has."""
+    """Return the evidence about the cluster in question, else the latest one, and the names of other clusters."""
     db = db.noting_empty_tables()
     spans = read_spans(db)
     if not spans:
@@ -118,7 +120,10 @@ def _known(db: Database, question: Question, now: Now) -> Known:
 
 
 def csv_of(db: Database, question: Question, process: QueryProcess) -> str | None:
-    """The answer as a file; None if nothing is asked. Raises BadScope if it is refused, or DatabaseError."""
+    """Return the answer as a file; None if nothing is asked.
+
+    Raises DatabaseError, or BadScope if the question is refused.
+    """
     if question.sql and not question.trusted:
         raise BadScope(
             "another site may have linked to this SQL, so it was not run: ask it on the page. A program sends the "
@@ -129,7 +134,7 @@ def csv_of(db: Database, question: Question, process: QueryProcess) -> str | Non
     except (QueryFailed, BadParameter) as error:
         raise BadScope(str(error)) from None
     text = None if answer is None or answer.result is None else as_csv(answer.result)
-    if text is not None and len(text) > LIMITS.answer_bytes:  # the embedded engine does not count it
+    if text is not None and len(text) > LIMITS.answer_bytes:  # the embedded engine does not count these
         raise BadScope(f"the answer is larger than {LIMITS.answer_bytes // MIB} MiB: narrow the query")
     return text
 

@@ -1,4 +1,4 @@
-"""Live pages: their readers learn what changed as it changes, by one query for all of them."""
+"""Updates live pages: one query for all clients finds changes, and each client is notified."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -13,18 +13,18 @@ from sql.database.open import Database
 EVERY_SECONDS: Final = 5.0
 MOST_READERS: Final = 200
 PATIENCE_SECONDS: Final = 20.0
-"""Time for which a reader may take no bytes, or the database give no answer."""
+"""Time for which a client may read nothing, or the database may not answer."""
 MOST_ID: Final = 40
-"""Characters of a mark."""
+"""Number of characters of a mark."""
 
 
 def read_marks(db: Database) -> dict[str, str]:
-    """A mark of each cluster, which changes with what its pages show. Raises DatabaseError."""
+    """Return a mark for each cluster, which changes when the content of its pages changes. Raises DatabaseError."""
     return {row["cluster"]: row["mark"] for row in rows(db, "pulse", {})}
 
 
 class Pulse:
-    """Asks for the marks while there is a reader, and sends each reader what it has not seen."""
+    """Queries the marks while there are clients, and sends each client marks that it has not seen."""
 
     def __init__(self, read: Callable[[], Awaitable[Mapping[str, str] | None]], every: float = EVERY_SECONDS) -> None:
         self._read = read
@@ -41,9 +41,9 @@ class Pulse:
         return self._closed or self.readers >= MOST_READERS
 
     async def send(self, response: web.StreamResponse, cluster: str, seen: str) -> None:
-        """Events until the reader leaves or `close`; `seen` is the mark that the reader has, empty for none.
-
-        `changed` has the new mark as its id, `same` is a heartbeat, `down` means that the database does not answer.
+        """Yield server-sent events until the client disconnects or `close`; `seen` is the client's mark, empty for
+        none. `changed` has the new mark as its id, `same` is a heartbeat, and `down` means that the database does not
+        answer.
         """
         self.readers += 1
         if self._asking is None:
@@ -62,12 +62,12 @@ class Pulse:
                 self._asking, self.marks = None, None
 
     def close(self) -> None:
-        """Every reader's connection ends."""
+        """End every client's connection."""
         self._closed = True
         self._answered.set()
 
     async def _next(self) -> bool:
-        """Waits until the database was asked again, or does not answer; false once this is closed."""
+        """Wait until the database was queried again, or does not answer; return False once this is closed."""
         try:
             await asyncio.wait_for(self._answered.wait(), PATIENCE_SECONDS)
         except TimeoutError:

@@ -1,4 +1,4 @@
-"""The pages of the site, each from one address."""
+"""Builds the pages of the site, each for one address."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -40,13 +40,12 @@ _NAMED: Final = {
     "pods": (FIND, "q"),
     "find": (FIND, "q"),
 }
-"""Page and parameter for a path that ends in a name."""
+"""Page and parameter of a path that ends in a name."""
 
 
 def meant(path: str, query: str) -> str:
-    """Return the address that a path without a page means, with its query, still quoted; empty if it means none.
-
-    Slashes at its end and the case of its letters do not matter: `/runbooks`, `/NUMA/`, `/node/NAME/`.
+    """Return the address that a path without a page probably means, with its query, still quoted; empty if there is
+    none. Trailing slashes and letter case are ignored: `/runbooks`, `/NUMA/`, `/node/NAME/`.
     """
     head, _, name = path.strip("/").partition("/")
     page = _PAGES.get(head.lower(), "")
@@ -66,12 +65,15 @@ def _of_name(head: str, name: str, query: str) -> tuple[str, str]:
 
 EPISODES: Final = 200
 LONGEST: Final = 500
-"""Characters of one value of an address."""
+"""Maximum number of characters of one value of an address."""
 _SHOWN: Final = tuple(dict.fromkeys((*CHOSEN, *Narrowing._fields, *Filter._fields, "numa")))
 
 
 class NoSuchNode(LookupError):
-    """The texts have what is known of it; `alternatives` are names and addresses of ranges that have it."""
+    """The node is not in the range.
+
+    The texts have what is known of it; `alternatives` are names and addresses of ranges that contain it.
+    """
 
     def __init__(self, links: Links, texts: Sequence[str], alternatives: Sequence[tuple[str, str]] = ()) -> None:
         super().__init__(" ".join(texts))
@@ -79,11 +81,14 @@ class NoSuchNode(LookupError):
 
 
 class Redirect(Exception):
-    """Another page of this site has what is asked for; the message is its address."""
+    """Another page of this site answers the request; the message is its address."""
 
 
 class NoSuchRunbook(LookupError):
-    """The message names it; `alternatives` has the name and the address of the most similar one."""
+    """There is no such runbook.
+
+    The message names it; `alternatives` has the name and address of the most similar one.
+    """
 
     def __init__(self, message: str, alternatives: Sequence[tuple[str, str]] = ()) -> None:
         super().__init__(message)
@@ -94,7 +99,7 @@ class Request(NamedTuple):
     range: RequestedRange
     node: str
     shown: Mapping[str, str]
-    """Choices of its map, its timeline and its table of nodes."""
+    """Choices of the page's map, timeline and table of nodes."""
     filters: Filter
     """Filter of the timeline."""
     choice: Choice
@@ -107,7 +112,7 @@ class Request(NamedTuple):
 
     @classmethod
     def of(cls, query: Mapping[str, str], steps: Steps = STEPS) -> "Request":
-        """Raises BadScope if a value is too long or of no meaning."""
+        """Raises BadScope if a value is too long or unknown."""
         values = {name: query.get(name, "") for name in (*RequestedRange._fields, "node", "live", "csv", *_SHOWN)}
         for name, value in values.items():
             if len(value) > LONGEST:
@@ -128,18 +133,18 @@ class Request(NamedTuple):
         )
 
     def table(self, tables: Mapping[str, Callable[[], str]]) -> str:
-        """The table that it asks for. Raises BadScope if the page has no such table."""
+        """Return the requested table. Raises BadScope if the page has no such table."""
         if self.csv not in tables:
             raise BadScope(f"csv cannot be {self.csv[:40]!r}: it is one of {', '.join(tables)}")
         return tables[self.csv]()
 
 
 Now: TypeAlias = Callable[[], datetime | None]
-"""When a live page is asked; None if a recording is shown, which is judged at its own end."""
+"""The time of a request for a live page; None if a recording is shown, which is judged at its own end."""
 
 
 def overview_of(db: Database, request: Request, now: Now = SYSTEM.now) -> str | None:
-    """The page of a cluster; None of an empty database. Raises BadScope, DatabaseError."""
+    """Return the page of a cluster; None for an empty database. Raises BadScope and DatabaseError."""
     db = db.noting_empty_tables()
     spans = read_spans(db)
     if not spans:
@@ -166,7 +171,10 @@ def overview_of(db: Database, request: Request, now: Now = SYSTEM.now) -> str | 
 
 
 def find_of(db: Database, request: Request, now: Now = SYSTEM.now) -> str | None:
-    """List nodes and pods of a name; None if empty. Raises Redirect for one match, BadScope, DatabaseError."""
+    """List nodes and pods with a name; None without a name.
+
+    Raises Redirect for a single match, BadScope and DatabaseError.
+    """
     db = db.noting_empty_tables()
     spans = read_spans(db)
     if not spans:
@@ -181,7 +189,7 @@ def find_of(db: Database, request: Request, now: Now = SYSTEM.now) -> str | None
 
 
 def numa_of(db: Database, request: Request, now: Now = SYSTEM.now) -> str | None:
-    """The page of the NUMA nodes; None of an empty database. Raises BadScope, DatabaseError."""
+    """Return the page of NUMA nodes; None for an empty database. Raises BadScope and DatabaseError."""
     db = db.noting_empty_tables()
     spans = read_spans(db)
     if not spans:
@@ -196,7 +204,7 @@ def numa_of(db: Database, request: Request, now: Now = SYSTEM.now) -> str | None
 
 
 def node_of(db: Database, request: Request, now: Now = SYSTEM.now) -> str | None:
-    """The page of a node; None of an empty database. Raises NoSuchNode, BadScope, DatabaseError."""
+    """Return the page of a node; None for an empty database. Raises NoSuchNode, BadScope and DatabaseError."""
     db = db.noting_empty_tables()
     spans = read_spans(db)
     if not spans:
@@ -227,7 +235,7 @@ def node_of(db: Database, request: Request, now: Now = SYSTEM.now) -> str | None
 
 
 def _missing(db: Database, request: Request, scope: Scope) -> NoSuchNode:
-    """Say that the node is missing; offer ranges of the same length, before and after, that have it."""
+    """Raise NoSuchNode, with ranges of the same length, before and after, that contain the node."""
     links = Links(scope, path=NOWHERE, live=request.live)
     if not request.node:
         return NoSuchNode(links, ["The address names no node."])
@@ -260,9 +268,9 @@ def empty_page(db: Database) -> str:
 
 
 def runbook_of(db: Database, request: Request, name: str, now: Now = SYSTEM.now) -> str:
-    """A runbook, with its alerts in the range, and what to do on the node that it is asked about.
+    """Return a runbook with its alerts in the range, and the next steps for the requested node.
 
-    It needs no database to be read. Raises NoSuchRunbook and BadScope.
+    It works without a database. Raises NoSuchRunbook and BadScope.
     """
     runbook = runbooks().get(name)
     if runbook is None:

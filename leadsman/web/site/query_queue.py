@@ -1,4 +1,4 @@
-"""Runs the site's queries: one at a time, with a short queue, and none that no reader waits for."""
+"""Runs the site's queries: one at a time, with a short queue, and only while a client waits for the result."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable
@@ -16,12 +16,12 @@ from sql.database.open import Database
 from sql.database.stop import Stop, end
 
 MOST_WAITING: Final = 32
-"""Requests that wait for the database; another is refused."""
+"""Maximum number of requests that wait for the database; others are refused."""
 KEPT_SECONDS: Final = 1.0
-"""Time for which an answer is reused for the same question; readers of a live page all ask at once."""
+"""Time for which an answer is reused for the same question, because all clients of a live page ask at once."""
 MOST_KEPT: Final = 64
 LOOK_SECONDS: Final = 5.0
-"""Time between checks that an idle database answers."""
+"""Interval between checks of an idle database."""
 STUCK_SECONDS: Final = 90.0
 """Longer than any query may take."""
 _P = ParamSpec("_P")
@@ -29,7 +29,7 @@ _T = TypeVar("_T")
 
 
 class Busy(Exception):
-    """Too many wait."""
+    """Too many requests wait."""
 
     def __init__(self) -> None:
         super().__init__("Try again in a few seconds.")
@@ -42,7 +42,7 @@ class _Kept:
 
 
 class QueryQueue:
-    """The database is asked by one thread, as it wants it."""
+    """Runs all queries on one thread, because a database belongs to one."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
@@ -58,7 +58,10 @@ class QueryQueue:
         self.abandoned = 0
 
     async def run(self, act: Callable[Concatenate[Database, _P], _T], *arguments: _P.args, **named: _P.kwargs) -> _T:
-        """Run `act` in its turn; cancelled, it does not begin or its queries end. Raises Busy if too many wait."""
+        """Run `act` in its turn. If cancelled, it does not start, or its queries are ended.
+
+        Raises Busy if too many wait.
+        """
         if self.waiting >= MOST_WAITING:
             raise self._refused()
         return await self.run_anyway(act, *arguments, **named)
@@ -66,7 +69,7 @@ class QueryQueue:
     async def run_anyway(
         self, act: Callable[Concatenate[Database, _P], _T], *arguments: _P.args, **named: _P.kwargs
     ) -> _T:
-        """Run `act` like `run`, independent of the number of waiting ones."""
+        """Run `act` like `run`, however many wait."""
         self.waiting += 1
         try:
             await self._turn.acquire()
@@ -75,9 +78,9 @@ class QueryQueue:
             self.waiting -= 1
 
     async def shared(self, key: Hashable, make: Callable[[], Awaitable[bytes]]) -> bytes:
-        """Return the result of `make`, shared by everyone who asks for `key` meanwhile and a second later.
+        """Return the result of `make`, shared by all callers with the same `key` until a second later.
 
-        It is cancelled when the last of them leaves. Raises Busy, and the errors of `make`.
+        It is cancelled when the last caller leaves. Raises Busy, and errors of `make`.
         """
         kept = self._kept.get(key)
         if kept is None:
@@ -96,7 +99,7 @@ class QueryQueue:
                 kept.made.cancel()
 
     async def look(self) -> None:
-        """Asks an idle database again and again whether it answers, until this is cancelled."""
+        """Check regularly whether an idle database answers, until cancelled."""
         while True:
             if not self.waiting:
                 with suppress(DatabaseError):
@@ -104,7 +107,7 @@ class QueryQueue:
             await asyncio.sleep(LOOK_SECONDS)
 
     def why_not(self) -> list[str]:
-        """Return why no page can be served; nothing if one can."""
+        """Yield reasons why no page can be served."""
         if self._running is not None and monotonic() - self._running[2] > STUCK_SECONDS:
             return ["the database has not answered for over a minute"]
         return [self._problem] if self._problem else []
@@ -124,7 +127,7 @@ class QueryQueue:
         return Busy()
 
     async def _in_thread(self, act: Callable[[], _T]) -> _T:
-        """The turn is given on when the thread is done, not before."""
+        """Run in the thread. The next turn starts only when the thread is done."""
         stop = Stop()
         running = asyncio.get_running_loop().run_in_executor(self._thread, self._until, stop, act)
         self._running = stop, running, monotonic()

@@ -1,4 +1,4 @@
-"""The live page: a site over one database, read only, which listens until it is asked to stop."""
+"""Serves the live page: a read-only site over one database, until it is stopped."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Mapping
@@ -59,7 +59,7 @@ FILES: Final = {
 READS: Final = frozenset({"GET", "HEAD"})
 CHALLENGE: Final = 'Basic realm="Leadsman: the token is the password", charset="UTF-8"'
 MOST_QUESTIONS: Final = 3
-"""Requests that ask a question, which may take seconds; another is refused."""
+"""Maximum number of requests that run questions, which may take seconds; others are refused."""
 WAITING: Final = Figure("page_waiting", "gauge", "Requests of the page that wait for the database")
 READERS: Final = Figure("page_readers", "gauge", "Readers of live pages")
 REFUSED: Final = Figure("page_refused", "counter", "Requests of the page that found too many waiting")
@@ -133,7 +133,7 @@ class Site:
         return self._found.get(figure, {})
 
     async def _refresh(self) -> None:
-        """Read the figures of findings; there are none while the database does not answer."""
+        """Update the metrics of findings; there are none while the database does not answer."""
         found: Mapping[Figure, telemetry.Values] = {}
         try:
             with suppress(DatabaseError):
@@ -151,7 +151,7 @@ class Site:
 
     @web.middleware
     async def _guarded(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
-        """Let through only reads, and only by clients with access."""
+        """Pass on only read requests, and only from clients with access."""
         if request.method not in READS:
             return web.Response(status=405, text="This page is read only.\n", headers={"Allow": "GET, HEAD"})
         if self._guard_host and not is_own_name(request.headers.get("Host", "")):
@@ -165,7 +165,7 @@ class Site:
         return refused
 
     def _refused(self, request: web.Request) -> web.Response | None:
-        """Return the answer to a reader without access; None if access is allowed."""
+        """Return the answer to a client without access; None if access is allowed."""
         given = request.headers.get("Authorization", "")
         refused = self._guesses.refusal(self._token, given, request.remote or "", CHALLENGE)
         return refused and web.Response(status=refused.status, text=refused.text, headers=refused.headers)
@@ -186,7 +186,7 @@ class Site:
         except tuple(FAILURES) as error:
             status, heading = next(found for kind, found in FAILURES.items() if isinstance(error, kind))
             links = Links(path=NOWHERE) if isinstance(error, BadScope) else _links(request)
-            text = str(error)  # of a database, it begins with its address
+            text = str(error)  # an error of the database begins with its address
             said = text if isinstance(error, DatabaseError) else capital(text)
             refused = note(status, heading, [said], links, getattr(error, "alternatives", ()))
             if isinstance(error, Busy):
@@ -220,7 +220,7 @@ class Site:
         return await sent(request, body, CSV, f"{question.query.name if question.query else 'answer'}.csv")
 
     async def _answered(self, question: Question) -> bytes:
-        """Empty if a file is asked for and no question."""
+        """Answer a question; empty if a file is requested and nothing is asked."""
         if self._questions >= MOST_QUESTIONS:
             raise Busy
         self._questions += 1
@@ -237,7 +237,7 @@ class Site:
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "X-Accel-Buffering": "no"})
         await response.prepare(request)
         if request.method == "GET":
-            with suppress(ConnectionError, TimeoutError):  # the reader left
+            with suppress(ConnectionError, TimeoutError):  # the client disconnected
                 await self._pulse.send(response, cluster, request.headers.get("Last-Event-ID", "")[:MOST_ID])
         return response
 
@@ -256,7 +256,7 @@ class Site:
         return await sent(request, body, CSV, f"{page_request.csv}.csv")
 
     async def _shared(self, request: web.Request, make: Callable[[], Awaitable[bytes]], *more: Hashable) -> bytes:
-        """One answer for all who ask the same of the same state of the database."""
+        """Return one answer for all clients that ask the same about the same state of the database."""
         mark = (self._pulse.marks or {}).get(request.query.get("cluster", ""), "")
         return await self._queue.shared((str(request.rel_url), mark, *more), make)
 
@@ -298,9 +298,9 @@ def run_site(
     report: Callable[[str], None],
     beside: AbstractAsyncContextManager[None],
 ) -> None:
-    """Serve inside of `beside` until SIGINT or SIGTERM; `report` gets a line with the address. Raises CannotListen.
+    """Serve inside `beside` until SIGINT or SIGTERM; `report` gets a line with the address. Raises CannotListen.
 
-    An embedded database that is served has no writer: it is a recording.
+    An embedded database that is served has no writer, so it counts as a recording.
     """
 
     async def run() -> None:
@@ -317,7 +317,7 @@ def run_site(
 async def listening(
     db: Database, host: str, port: int, token: str, settings: PageSettings, now: Now = SYSTEM.now
 ) -> AsyncIterator[str]:
-    """Serve during the block; gives the address. Raises CannotListen."""
+    """Serve during the block; yield the address. Raises CannotListen."""
     site = Site(db, token, guard_host=is_loopback(host), steps=settings.steps, now=now)
     async with AsyncExitStack() as stack:
         try:

@@ -11,4 +11,4 @@ FROM (
     GROUP BY cluster, uid
 ) AS e
 LEFT JOIN (SELECT cluster, max(ts) AS seen_at FROM node_fit_latest GROUP BY cluster) AS s ON s.cluster = e.cluster
-COMMENT 'When the scheduler last was seen to try each pod in vain'
+COMMENT 'When the scheduler last failed to place each pod'

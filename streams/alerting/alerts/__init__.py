@@ -1,1 +1,1 @@
-"""Has one file for each alert, named in snake case: `streams.alerting.rules_file` finds them."""
+"""One file for each alert, named in snake case: `streams.alerting.rules_file` finds them."""

@@ -17,7 +17,7 @@ class Settings(RuleSettings):
 
 
 def changes(settings: Settings, row: PodEnd, now: Now) -> Iterator[Change]:
-    """Count each end of a container once, however often its row is updated."""
+    """Count each container end once, however often its row is updated."""
     if row.cause == "oom_kill" and not now.is_old(row.ts, settings):
         yield Gathers(_workload(row), partial(_plus, row), partial(_words, row), row.ts, settings.kills)
 

@@ -17,7 +17,7 @@ class Settings(RuleSettings):
 
 
 def changes(settings: Settings, record: DeadLetterRecord, _now: Now) -> Iterator[Change]:
-    """Raise one alert for all dead letters of a cluster; its words count those of its first minute."""
+    """Raise one alert for all dead letters of a cluster; its text counts those of the first minute."""
     grown = partial(Group.plus, member=record.error_type, at=record.ts)
     yield Gathers({}, grown, partial(_words, record.cluster), record.ts, settings.letters)
 

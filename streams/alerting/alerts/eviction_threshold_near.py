@@ -31,7 +31,7 @@ class Settings(RuleSettings):
 def step(
     settings: Settings, state: NoState, rows: Sequence[EvictionSignal], now: Now
 ) -> tuple[NoState, Sequence[Change]]:
-    """Judge the signals of one sample. It runs for every sample of every node, and mostly no threshold is near."""
+    """Judge the signals of one sample. This runs for every sample of every node, and usually no threshold is near."""
     near = [
         row
         for row in rows
@@ -68,7 +68,7 @@ def _unguarded(rows: Sequence[EvictionSignal]) -> frozenset[str]:
 
 
 def _seconds(row: EvictionSignal, settings: Settings) -> tuple[float | None, float | None]:
-    """Return the seconds until the hard and the soft threshold, by the forecast time that the rules choose."""
+    """Return the seconds until the hard and the soft threshold, by the forecast that the rules choose."""
     if settings.by == "earliest":
         return row.seconds_to_hard_earliest, row.seconds_to_soft_earliest
     return row.seconds_to_hard, row.seconds_to_soft
@@ -107,7 +107,10 @@ def _bare(row: EvictionSignal, resource: str) -> Holds:
 
 
 def _first(row: EvictionSignal) -> tuple[bool, str]:
-    """Choose the threshold to name. Return whether it is the hard one, and when it is met; empty if it is met now."""
+    """Choose the threshold to name.
+
+    Return whether it is the hard one, and when it will be met; empty if it is met now.
+    """
     if row.hard_met:
         return True, ""
     if row.soft_met:

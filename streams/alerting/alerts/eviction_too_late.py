@@ -40,7 +40,7 @@ class State(msgspec.Struct, frozen=True):
 def step(
     settings: Settings, state: State, rows: Sequence[EvictionSignal | NodeStall], now: Now
 ) -> tuple[State, Sequence[Change]]:
-    """Judge one sample. It runs for every sample of every node."""
+    """Judge one sample. This runs for every sample of every node."""
     row = next((each for each in rows if isinstance(each, EvictionSignal) and each.signal == MEMORY_AVAILABLE), None)
     if row is None:
         return state, ()
@@ -77,7 +77,7 @@ def _while_memory_falls(row: EvictionSignal, settings: Settings) -> Holds | None
 def _while_swap_fills(row: EvictionSignal, left: Sequence[MemoryLeft], settings: Settings) -> Holds | None:
     """Return the alert for a node whose swap absorbs its growth.
 
-    Memory stays level until swap is full, then falls at the full pace: so the forecast uses the sum of both.
+    Memory stays level until swap is full, then falls at the full rate, so the forecast uses the sum of both.
     """
     both = line(tuple((each.at_seconds, float(each.memory + each.swap)) for each in left))
     threshold, reaction = row.hard_threshold, settings.reaction_seconds
@@ -86,7 +86,7 @@ def _while_swap_fills(row: EvictionSignal, left: Sequence[MemoryLeft], settings:
     pace, swap, above = -both.per_second, left[-1].swap, max(0, row.available - threshold)
     if pace <= 0 or min(row.available, threshold) >= reaction * pace:
         return None
-    # swap that fills while the node has ample memory means that a pod reached its own limit
+    # swap that fills while the node has ample memory means that a pod has reached its own limit
     if above >= reaction * pace or above + swap > settings.within_seconds * pace:
         return None
     late = _late(min(row.available, threshold) / pace, settings)

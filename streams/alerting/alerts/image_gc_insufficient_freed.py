@@ -29,7 +29,7 @@ _NOTHING: Final = State()
 def step(
     settings: RuleSettings, state: State, rows: Sequence[ImageGc | KubeletSetting | EvictionSignal], now: Now
 ) -> tuple[State, Sequence[Change]]:
-    """Judge new rows. It runs for every sample of every node, and mostly image GC does not fail."""
+    """Judge new rows. This runs for every sample of every node, and usually image GC does not fail."""
     changes: list[Change] = []
     high, used = state.high_percent, state.used_percent
     for row in rows:
@@ -45,7 +45,7 @@ def step(
             found = [*on_verdict(row, settings, now, is_ours=is_ours, summary=_summary)]
             changes += found
             if row.verdict == "recovered" and now.of({"reason": row.reason}):
-                high = None  # usage does not keep active what has recovered
+                high = None  # usage does not keep a recovered failure active
             elif found:
                 high = row.high_percent
     return (State(high, used) if now.active or changes else _NOTHING), changes

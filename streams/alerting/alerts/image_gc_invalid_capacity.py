@@ -34,7 +34,7 @@ def changes(settings: Settings, row: ImageGc | NodeEvent, now: Now) -> Iterator[
 
 
 def _once(row: NodeEvent, now: Now) -> Happened:
-    """Raise the alert for one failure, with the words of the verdict if one raised it already."""
+    """Raise the alert for one failure, with the text of the verdict if there already is one."""
     labels = {"reason": "invalid_capacity"}
     summary, description = f"Node {name(row.node)}: image GC failed once, {name(row.message)}", _OF_EVENTS
     before = now.of(labels)

@@ -32,7 +32,7 @@ def _not_ready(settings: RuleSettings, row: NodeRow, now: Now) -> Holds:
     since = row.ready_since or row.ts
     what, text = (f"{ready_unknown('it')},", _SILENT) if row.ready is None else ("not Ready", _REFUSES)
     said = ""
-    if row.ready is not None:  # kubectl's tables and Events say NotReady also for a node in state Unknown
+    if row.ready is not None:  # kubectl's tables and Events also say NotReady for a node in state Unknown
         said = f"{reported(sentence(row.ready_message).rstrip('. '))} "
     return Holds(
         {},

@@ -1,4 +1,4 @@
-"""NodeOvercommitted: a node promises, or uses, more than its allocatable."""
+"""NodeOvercommitted: pods request, or use, more than a node's allocatable."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -21,7 +21,7 @@ class Settings(RuleSettings):
 
 
 class State(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Requests of deferred resizes minus those of the running pod, by its uid."""
+    """What deferred resizes request beyond the running pod, by the pod's uid."""
 
     waiting: dict[str, dict[str, int]] = {}
 
@@ -29,7 +29,7 @@ class State(msgspec.Struct, frozen=True, omit_defaults=True):
 def step(
     settings: Settings, state: State, rows: Sequence[NodeFit | Resize], now: Now
 ) -> tuple[State, Sequence[Change]]:
-    """Judge new rows. It runs for every sample of every node, and mostly no resource is over."""
+    """Judge new rows. This runs for every sample of every node, and usually no resource is over."""
     fits = [row for row in rows if isinstance(row, NodeFit)]
     if resizes := [row for row in rows if isinstance(row, Resize)]:
         state = _waiting(state, resizes)

@@ -17,7 +17,7 @@ LOCAL: Final = 10
 
 class State(msgspec.Struct, frozen=True):
     misaligned: dict[str, str] = msgspec.field(name="apart", default_factory=dict)
-    """A sentence about each such container."""
+    """A sentence about each misaligned container."""
 
 
 def step(
@@ -69,7 +69,10 @@ def _misaligned(row: NumaAlignment) -> str:
 
 
 def _distance(farthest: int | None) -> str:
-    """Describe a distance. Some firmware has no table of distances (ACPI SLIT), or gives the same one everywhere."""
+    """Describe a distance.
+
+    Some firmware has no table of distances (ACPI SLIT), or reports equal distances everywhere.
+    """
     if farthest is None:
         return "the distance is unknown"
     if farthest <= LOCAL:

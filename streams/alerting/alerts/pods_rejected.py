@@ -41,7 +41,7 @@ def changes(settings: Settings, row: PodEnd | RejectionRecord, now: Now) -> Iter
         labels, node, at = {"reason": reason_of(row) or "unknown"}, row.node, row.ts
     elif key_of(workload_labels(row)) in now.depended_on.get(_RUNAWAY, ()):
         owner = owned_by(row.namespace, row.owner_kind, row.owner_name)
-        for alert in now.active.values():  # of this workload alone: they are part of its runaway
+        for alert in now.active.values():  # pods of this workload alone belong to its runaway alert
             if alert.group.breakdown.keys() == {owner}:
                 yield Recovered({label: alert.labels[label] for label in ("reason", "node")})
         return

@@ -15,7 +15,7 @@ from streams.alerting.words import name
 from streams.fold.findings import PressureChange
 
 MAX_BEGINNINGS: Final = 1000
-"""Starts of one condition that are kept."""
+"""Maximum number of starts of one condition that are kept."""
 
 
 class Settings(RuleSettings):
@@ -31,7 +31,9 @@ class State(msgspec.Struct, frozen=True):
 def step(
     settings: Settings, state: State, rows: Sequence[PressureChange], now: Now
 ) -> tuple[State, Sequence[Change]]:
-    """Count how often pressure began within the window. A restarted kubelet's repeated report is not a beginning."""
+    """Count how often pressure started within the window. The repeated report of a restarted kubelet is not a
+    start.
+    """
     window = timedelta(seconds=settings.window_seconds)
     changes: list[Change] = []
     for row in rows:

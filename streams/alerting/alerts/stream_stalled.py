@@ -14,7 +14,7 @@ from streams.alerting.words import name, place, timestamp
 from streams.fold.findings import EvictionSignal, SourceError
 
 IN_A_ROW: Final = timedelta(minutes=15)
-"""The longest time between failures in a row. A source that is polled every ten minutes fails twice within it."""
+"""The longest time between consecutive failures: a source that is polled every ten minutes fails twice within it."""
 _SUMMARY: Final = "stats/summary"
 """The source of every eviction signal."""
 
@@ -36,7 +36,9 @@ class State(msgspec.Struct, frozen=True):
 def step(
     settings: Settings, state: State, rows: Sequence[SourceError | EvictionSignal | HeardRecord], now: Now
 ) -> tuple[State, Sequence[Change]]:
-    """Report a silence, or repeated failures, until the source is heard again. A gap is over once it is reported."""
+    """Report a silence, or repeated failures, until the source sends data again. A gap is over once it is
+    reported.
+    """
     changes: list[Change] = []
     is_read = False
     for row in rows:
@@ -60,7 +62,7 @@ def _silent(row: SourceError, settings: Settings) -> list[Change]:
     silence = timedelta(seconds=row.silent_seconds or 0.0)
     if silence < timedelta(seconds=settings.for_seconds):
         return []
-    # the next report comes when the silence has doubled; if none comes, the stream was heard
+    # the next report comes when the silence has doubled; without one, the stream has sent data
     return [_stalled(row, f"has been silent since {timestamp(row.ts - silence)}", row.ts + silence)]
 
 
@@ -90,7 +92,7 @@ def _stalled(row: SourceError, what: str, until: datetime) -> Happened:
 
 
 def _labels(resource: str, node: str) -> dict[str, str]:
-    """Return the labels. An agent's silence is found on the cluster's log, so its node needs a label."""
+    """Return the labels. An agent's silence is found on the cluster's log, so its node must be a label."""
     return {"resource": resource, **({"node": node} if resource == AGENT else {})}
 
 

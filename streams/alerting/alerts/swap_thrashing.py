@@ -16,12 +16,14 @@ class Settings(RuleSettings):
 
 
 _LEAST_BYTES: Final = 4096
-"""Bytes in swap for each page read a second. With less, the pages are of files, or return within a second."""
+"""Bytes in swap for each page read a second. With less, the pages belong to files, or are read back within a
+second.
+"""
 
 
 def changes(settings: Settings, row: NodeStall, _now: Now) -> Iterator[Change]:
     faults, partial_percent = row.major_faults_per_second, row.memory_some_percent or 0.0
-    # a slow disk reads few pages a second however long work waits for them
+    # a slow disk reads few pages a second, however long tasks wait for them
     least = 1.0 if partial_percent >= settings.memory_some_percent else settings.faults_per_second
     if not row.swap_usage_bytes or faults is None or faults < least or row.swap_usage_bytes < faults * _LEAST_BYTES:
         yield Ends({})

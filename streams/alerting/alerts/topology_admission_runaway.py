@@ -19,7 +19,7 @@ class Settings(RuleSettings):
 
 
 def changes(settings: Settings, row: RejectionRecord, now: Now) -> Iterator[Change]:
-    """Count each pod once. A pod that nothing recreates cannot run away. The words count the first minute."""
+    """Count each pod once. A pod that nothing recreates cannot run away. The text counts the first minute."""
     if row.owner_name and not now.is_old(row.rejected_at, settings):
         pod, node = f"{row.uid} {row.target}", row.target or "unknown"
         grown = partial(Group.plus_new, member=pod, at=row.rejected_at, under=node)

@@ -1,4 +1,4 @@
-"""The state of all alerts, from what was read of their topic. Pure."""
+"""Keeps the state of all alerts, from the messages of their topic. Pure."""
 
 import hashlib
 from collections.abc import Collection, Iterable, Sequence
@@ -31,7 +31,7 @@ def digest(*parts: str) -> str:
 
 
 MOST: Final = 200
-"""Alerts that are remembered: Kafka takes 4,096 bytes of metadata."""
+"""Maximum number of alerts that are remembered, because Kafka accepts 4,096 bytes of metadata."""
 
 
 class Mark(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -56,21 +56,21 @@ class Mark(msgspec.Struct, frozen=True, omit_defaults=True):
         return msgspec.json.encode(self).decode()
 
     def after(self, stored_ms: int) -> "Mark":
-        """Return the times with one message more."""
+        """Return the times after one more message."""
         newest_ms = max(self.newest_ms, stored_ms)
         return Mark(newest_ms, 0 if stored_ms == newest_ms else stored_ms, self.behind_seconds)
 
 
 class DeliveryState(Mark, frozen=True, omit_defaults=True):
     judged_seconds: int = 0
-    """Seconds since 1970; alerts that had no news for too long at that time were delivered as unknown."""
+    """Seconds since 1970: alerts without news for too long at that time were delivered as unknown."""
     parked: list[str] = []
     """Fingerprints of alerts that the receiver has not taken."""
     withheld: list[str] = []
     """Fingerprints of alerts that were not sent because they were silenced."""
 
     more: bool = False
-    """True if more alerts are withheld than are listed: any alert that fires may be one of them."""
+    """True if more alerts are withheld than are listed, so that any firing alert may be one of them."""
 
     @classmethod
     def of(
@@ -93,15 +93,15 @@ class DeliveryState(Mark, frozen=True, omit_defaults=True):
 
 
 MOST_WITHDRAWN: Final = 10_000
-"""Withdrawn alerts whose last message is kept."""
+"""Number of withdrawn alerts whose last message is kept."""
 WITHOUT_NEWS: Final = REPEAT_EVERY + SILENT
-"""A firing alert repeats. If it has no news for this long, its log has been silent for SILENT or longer."""
+"""A firing alert repeats. Without news for this long, its log has been silent for SILENT or longer."""
 
 
 class Received(NamedTuple):
     alert: AlertMessage
     identity: str
-    """Its `ce_id`: a repeated message has the same."""
+    """The `ce_id`, which is the same for a repeated message."""
     sent_at: datetime
     """The time at which Kafka stored it, not event time."""
 
@@ -137,15 +137,15 @@ class AlertStates:
         return [self._last[each] for each in fingerprints if each in self._last]
 
     def lose(self, at: datetime) -> Sequence[Received]:
-        """End as unknown what fires and had no news for too long up to a time: its whole cluster may be silent, or
-        nobody folds its log. It fires again when there is news.
+        """End firing alerts as unknown that had no news for too long before a time: their whole cluster may be
+        silent, or no worker folds their log. They fire again when there is news.
         """
         lost = [_unknown(received) for received in self.firing() if at >= received.sent_at + WITHOUT_NEWS]
         self._last |= {received.alert.fingerprint: received for received in lost}
         return lost
 
     def resolved(self, news: Collection[Received], since: datetime) -> Sequence[Received]:
-        """Return resolved alerts, by news or since a time."""
+        """Return resolved alerts: those with news, or those resolved since a time."""
         identities = {received.identity for received in news}
         return [
             received
@@ -154,13 +154,13 @@ class AlertStates:
         ]
 
     def knows(self, received: Received) -> bool:
-        """Tell whether this message or a later one of the alert was read, even if the alert was withdrawn."""
+        """Tell whether this message or a later one about the alert was read, even if the alert was withdrawn."""
         fingerprint = received.alert.fingerprint
         before = self._last.get(fingerprint) or self.withdrawn.get(fingerprint)
         return before is not None and _order(received.alert) <= _order(before.alert)
 
     def keep(self, earlier: "AlertStates") -> None:
-        """Take over states that the topic lost: later ones, and alerts that fire."""
+        """Restore states that the topic lost: later ones, and firing alerts."""
         known = earlier.of(self._last)
         self._last |= {each.alert.fingerprint: each for each in (*known, *earlier.firing()) if not self.knows(each)}
         for fingerprint, each in earlier.withdrawn.items():
@@ -169,10 +169,10 @@ class AlertStates:
                 self.withdrawn[fingerprint] = each
 
     def read(self, received: Received) -> bool:
-        """Add a message. Return True if the alert fired or was resolved by it.
+        """Add a message. Return True if it made the alert fire or resolved it.
 
-        Return False if only its words changed, or if it was read before: a worker that died before it had stored its
-        state emits the same again.
+        Return False if only its text changed, or if it was read before: a worker that died before it stored its state
+        emits the same message again.
         """
         alert = received.alert
         before = self._last.get(alert.fingerprint)
@@ -189,12 +189,14 @@ class AlertStates:
 class RereadPartition:
     """The messages of a partition before its committed offset, as they are read again.
 
-    Nobody delivered them if they are another log's: the topic was recreated or cut back, or a leader lacked what the
-    one before it had.
+    If they belong to another log, nobody has delivered them: the topic was truncated or recreated, or a new leader
+    lacked some messages.
     """
 
     def __init__(self, committed: int, end: int, delivered: Mark, known: AlertStates | None) -> None:
-        """`end` is the offset after the topic's last message, `known` what this process has delivered, if it has."""
+        """`end` is the offset after the topic's last message, `known` the messages that this process has delivered,
+        if any.
+        """
         self._delivered, self._known = delivered, known
         self._last_offset = committed - 1
         self._is_same, self._is_other = False, end < committed
@@ -214,7 +216,7 @@ class RereadPartition:
     def undelivered(self) -> Sequence[Received]:
         """Return news that this process has not delivered or, after a start, that are newer than all delivered ones.
 
-        A leader of another log that has nothing newer may have a clock that is behind: then all are news.
+        If a leader of another log has nothing newer, its clock may be behind: then all are news.
         """
         delivered_ms = self._delivered.newest_ms
         if self._known is not None or (self._is_other and self._newest_ms <= delivered_ms):
@@ -241,5 +243,5 @@ def _order(alert: AlertMessage) -> tuple[datetime, datetime, bool]:
 
 
 def time_text(ts: datetime) -> str:
-    """RFC 3339, as Alertmanager reads it."""
+    """Format a time in RFC 3339 for Alertmanager."""
     return ts.isoformat().replace("+00:00", "Z")

@@ -1,4 +1,4 @@
-"""Alertmanager, API v2: it forgets an alert that is not sent again, so what fires is sent again and again."""
+"""Alertmanager, API v2. It forgets an alert that is not sent again, so firing alerts are sent repeatedly."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import timedelta
@@ -16,17 +16,17 @@ RESEND_SECONDS: Final = 60.0
 ALIVE: Final = timedelta(minutes=5)
 """Time for which Alertmanager keeps an alert firing after it was last sent."""
 RESOLVED_FOR: Final = timedelta(minutes=15)
-"""Time for which a resolved alert is sent: Alertmanager can restart before it has notified anyone."""
+"""Time for which a resolved alert is sent, because Alertmanager can restart before it has notified anyone."""
 AT_ONCE: Final = 200
 """Alerts in one request."""
 
 
 class Alertmanager:
-    """Sends firing alerts again and again, so that they stay active, and resolved ones for a while."""
+    """Sends firing alerts repeatedly, so that they stay active, and resolved ones for a while."""
 
     resend_seconds = RESEND_SECONDS
     parked: Collection[str] = ()
-    """Nothing is parked, because firing and recently resolved alerts are sent again in any case."""
+    """Always empty, because firing and recently resolved alerts are sent again in any case."""
 
     def __init__(self, url: str, clock: Clock = SYSTEM) -> None:
         self.poster = Poster("alertmanager", url.rstrip("/"), clock)
@@ -50,7 +50,9 @@ class Alertmanager:
         await self.poster.close()
 
     async def _send(self, batch: Sequence[Received], deadline_seconds: float = DEADLINE_SECONDS) -> None:
-        """Send each alert alone, because a bad one fails a whole request. Failed ones are sent again next time."""
+        """Send each alert separately, because a bad one fails a whole request. Failed ones are sent again next
+        time.
+        """
         is_alone = len(batch) == 1
         try:
             await self.poster.post(
@@ -71,7 +73,7 @@ class Alertmanager:
                 log_parked(batch[0].alert, error)
 
     def _posted(self, alert: AlertMessage) -> dict[str, Any]:
-        """Build the alert. Alertmanager judges by its own clock, and the times of a replay are long ago for it."""
+        """Build the alert. Alertmanager judges by its own clock, and the times of a replay are long past."""
         now = self._clock.now()
         ends_at = now + ALIVE
         if alert.status == "resolved":

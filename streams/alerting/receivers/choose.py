@@ -1,5 +1,6 @@
-"""Receivers as a person writes them: `alertmanager=URL`, `webhook=URL`, `slack=URL`, `slack=CHANNEL`,
-`pagerduty=FILE`, `teams=FILE`, `stdout`.
+"""Parses receivers as users write them:
+
+`alertmanager=URL`, `webhook=URL`, `slack=URL`, `slack=CHANNEL`, `pagerduty=FILE`, `teams=FILE`, `stdout`.
 """
 
 import hashlib
@@ -26,7 +27,7 @@ ALLOWED: Final = (
     "that begin with http:// or https://, a channel's ID, and files that hold the routing key or the webhook's URL"
 )
 _OF_FILE: Final = frozenset({"pagerduty", "teams"})
-"""Receivers whose whole address or key is a secret: it is read from a file, at start."""
+"""Receivers whose whole address or key is secret, so it is read from a file at the start."""
 _TOKEN: Final = re.compile(r"[!-~]+")
 """Characters that an HTTP header can contain."""
 ALERT_DELIVERIES: Final = Figure(
@@ -35,15 +36,16 @@ ALERT_DELIVERIES: Final = Figure(
 
 
 class BadReceiver(WrongUsage):
-    """A text names no receiver; the message lists what is allowed and repeats no address: it can be a secret."""
+    """A text names no receiver. The message lists what is allowed and repeats no address, which can be secret."""
 
 
 Receiver: TypeAlias = Alertmanager | Pushed
 
 
 def reported(receiver: Receiver, source: Callable[[], str]) -> AbstractContextManager[None]:
-    """Show the counts of messages and the reasons for missing alerts during the block. `source` says what is wrong
-    with the source of alerts; empty for nothing.
+    """Expose the counts of messages and the reasons for missing alerts during the block.
+
+    `source` describes a problem of the source of alerts; empty if there is none.
     """
     poster = receiver.poster
 
@@ -66,10 +68,9 @@ def receiver(
     link: Callable[[AlertMessage], Addresses] = lambda _: NOWHERE,
     more: Callable[[AlertMessage], Awaitable[str]] | None = None,
 ) -> Receiver:
-    """`link` gives the addresses of an alert's page and runbook, `more` further facts about it. A bot's
-    token is given, or its file.
+    """Build a receiver. `link` returns the addresses of an alert's page and runbook, `more` further facts about it.
 
-    Raises BadReceiver.
+    A bot's token is given, or its file. Raises BadReceiver.
     """
     kind, _, address = text.partition("=")
     if text == "stdout":

@@ -1,12 +1,10 @@
-"""Delivers the topic of alerts to one receiver: read from the beginning, deliver news, then commit.
+"""Delivers the topic of alerts to one receiver: reads it from the beginning, delivers news, then commits.
 
 The topic is compacted and has the state of each alert. Messages before the committed offsets were delivered, and are
-read again at start only to learn what fires. So a killed process continues where it was. A process that never ran
-before sends what fires now, not what was resolved long ago.
-
-A new leader may lack what the one before it had (KIP-320), and have other messages there. So the topic is read again
-after each change of the connection to a leader. A message is news if this process has not delivered it or, after a
-start, if it is newer than all that was delivered.
+read again at the start only to learn which alerts fire. So a killed process continues where it was. A new process
+sends alerts that fire now, not those resolved long ago. A new leader may lack messages of the previous one (KIP-320),
+and have others there. So the topic is read again after each change of the connection to a leader. A message is news
+if this process has not delivered it or, after a start, if it is newer than all that was delivered.
 """
 
 import asyncio
@@ -41,15 +39,15 @@ LOOK_SECONDS: Final = 60.0
 class SilenceFilter:
     """Forwards alerts that no silence covers to a receiver.
 
-    An alert that begins to fire while it is silenced is withheld until the silence is over. If it is resolved
-    before, the receiver never learns of it. The end of an alert that the receiver was sent is always sent, so that
-    nothing stays open.
+    An alert that starts to fire while it is silenced is withheld until the silence is over. If it is resolved before,
+    the receiver never learns of it. If the receiver was sent an alert, its end is always sent too, so that nothing
+    stays open.
     """
 
     def __init__(
         self, receiver: Receiver, silences: Callable[[], Sequence[Silence]] = tuple, clock: Clock = SYSTEM
     ) -> None:
-        """`silences` gives the silences that are known now."""
+        """`silences` returns the silences that are known now."""
         self.receiver = receiver
         self._silences = silences
         self._clock = clock
@@ -66,7 +64,7 @@ class SilenceFilter:
 
     @property
     def withheld(self) -> Collection[str]:
-        """Fingerprints of the alerts whose present state was not sent, because they are or were silenced."""
+        """Return the fingerprints of alerts whose current state was not sent, because they are or were silenced."""
         return self._withheld
 
     @property
@@ -75,8 +73,10 @@ class SilenceFilter:
         return self._is_in_doubt or bool(self._perhaps)
 
     def withhold(self, fingerprints: Iterable[str], *, more: bool = False) -> None:
-        """Withhold alerts that an earlier process had withheld. If it had more of them, everything that fires is sent
-        again once no silence covers it: twice is better than never.
+        """Restore alerts that an earlier process had withheld.
+
+        If there were more than listed, everything that fires is sent again once no silence covers it, because twice
+        is better than never.
         """
         self._withheld = set(fingerprints)
         self._is_in_doubt = more
@@ -128,11 +128,11 @@ log = structlog.get_logger(__name__)
 
 
 class _AnotherLeader(Exception):
-    """The partition may have another log than the one that was read so far."""
+    """The partition may have another log than the one read so far."""
 
 
 class AlertConsumer:
-    """Delivers to one receiver, with a consumer group of its own; one process for each receiver and group."""
+    """Delivers to one receiver, with its own consumer group; one process for each receiver and group."""
 
     def __init__(
         self,
@@ -154,7 +154,7 @@ class AlertConsumer:
         self._options = {"bootstrap_servers": bootstrap_servers, **(client_options or {})}
 
     async def run(self) -> None:
-        """Deliver until cancelled. A Kafka that fails is asked again with growing delays."""
+        """Deliver until cancelled. If Kafka fails, retry with growing delays."""
         try:
             with reported(self._receiver, lambda: self._trouble):
                 await self._follow_for_ever()
@@ -167,7 +167,9 @@ class AlertConsumer:
             try:
                 await self._follow()
             except _AnotherLeader:
-                log.info("the alerts are read again: their leader may be another", receiver=self._receiver.name)
+                log.info(
+                    "the alerts are read again: their partition may have a new leader", receiver=self._receiver.name
+                )
                 await backoff.wait()
             except KafkaError as error:
                 reason = explain_refusal(error)
@@ -243,7 +245,7 @@ class _Following:
         self._states.lose(self._judged_at)
         for received in self._states.of(self._remembered.parked):
             self._receiver.receiver.park(received)
-        if self.known_alerts is None:  # else it withholds what it did, committed or not
+        if self.known_alerts is None:  # otherwise it withholds what it delivered, committed or not
             self._receiver.withhold(self._remembered.withheld, more=self._remembered.more)
         news = [received for received in self._states.firing() if received.alert.fingerprint in unsent] + late
         if news or self._receiver.resend_seconds is not None:
@@ -253,16 +255,15 @@ class _Following:
         await self._go_on()
 
     async def _delivered(self) -> tuple[_Offsets, _Offsets, Mapping[TopicPartition, RereadPartition]]:
-        """Return the offsets up to which everything was delivered and, if nothing ever was, those up to which only
-        firing alerts are sent.
-
-        That end is remembered before anything is sent, so that a killed process sends the same again.
+        """Return the offsets up to which everything was delivered and, for a new group, those up to which only firing
+        alerts are sent. That end is stored before anything is sent, so that the process after a killed one sends the
+        same again.
         """
         ends = await self._consumer.end_offsets(self._partitions)
         known, first, begun, earlier = {}, {}, {}, {}
         for partition, end in ends.items():
             offset, metadata = self._committed.get(partition, _NOTHING)
-            # a recreated topic begins at 0 again: a group's offsets of the old one mean nothing here
+            # a recreated topic starts at 0 again, so a group's offsets of the old one mean nothing here
             if metadata.startswith(_FIRST):
                 first[partition] = min(int(metadata.removeprefix(_FIRST)), end)
             elif offset >= 0:
@@ -278,7 +279,10 @@ class _Following:
     async def _catch_up(
         self, until: Mapping[TopicPartition, int], earlier: Mapping[TopicPartition, RereadPartition]
     ) -> set[str]:
-        """Read what was delivered before. Return the fingerprints in partitions of which nothing ever was."""
+        """Read messages that were delivered before.
+
+        Return fingerprints in partitions from which nothing was ever delivered.
+        """
         unsent: set[str] = set()
         while behind := await self._behind(until):
             for partition, messages in (await self._read(*behind)).items():
@@ -296,13 +300,13 @@ class _Following:
         return unsent
 
     def _late(self, earlier: Mapping[TopicPartition, RereadPartition]) -> list[Received]:
-        """Return undelivered news, and take over states that this process knows and the topic lost."""
+        """Return undelivered news, and restore states that this process knows and the topic lost."""
         late = [each for of_one in earlier.values() for each in of_one.undelivered()]
         late = [each for each in late if each.alert.fingerprint in self._states]
         if self.known_alerts is not None:
             self._states.keep(self.known_alerts)
         if late:
-            log.warning("the topic of alerts was cut back or made anew, and has news", alerts=len(late))
+            log.warning("the topic of alerts was truncated or recreated, and has news", alerts=len(late))
         return late
 
     async def _read(self, *partitions: TopicPartition, at_once: int | None = None) -> Mapping[TopicPartition, Any]:
@@ -324,7 +328,7 @@ class _Following:
             self._live = {each for each in self._partitions if await self._is_read(each)}
             found = await self._read(at_once=AT_ONCE)
             messages = [message for of_one in found.values() for message in of_one]
-            judged_at = await self._due()  # first: if Kafka failed after `read`, they would be lost
+            judged_at = await self._due()  # first, because they would be lost if Kafka failed after `read`
             received = (self._received(message) for message in messages)
             news = [each for each in received if each is not None and self._states.read(each)]
             ends = {partition: of_one[-1].offset + 1 for partition, of_one in found.items() if of_one}
@@ -344,14 +348,14 @@ class _Following:
         return bool(self._consumer.highwater(partition) == await self._consumer.position(partition))
 
     def _received(self, message: Any) -> Received | None:
-        """Decode a message; None for a withdrawn alert, which is forgotten, and for anything else."""
+        """Decode a message; None for a withdrawn alert, which is forgotten, and for other messages."""
         if message.value is None:
             self._states.withdraw((message.key or b"").decode(errors="replace"))
             return None
         return _received(message, self._clock_of(message))
 
     def _clock_of(self, message: Any) -> timedelta:
-        """Return how far the clock that stored a message is behind ours, if it was read as it was stored."""
+        """Return how far the clock that stored a message is behind ours, if it was read as soon as it was stored."""
         partition = TopicPartition(message.topic, message.partition)
         if partition in self._live:
             behind = self._clock.now() - datetime.fromtimestamp(message.timestamp / 1000, UTC)
@@ -360,7 +364,7 @@ class _Following:
         return timedelta(seconds=self._marks[partition].behind_seconds)
 
     async def _due(self) -> datetime | None:
-        """Return once a minute the time by which to judge missing news; None while messages wait to be read."""
+        """Return once a minute the time by which missing news is judged; None while messages wait to be read."""
         now = self._clock.now()
         if now - self._judged_at < JUDGE_EVERY or await self._behind(
             await self._consumer.end_offsets(self._partitions)
@@ -386,7 +390,7 @@ def _stored_ms(message: Any) -> int:
 
 
 def _received(message: Any, clock_behind: timedelta) -> Received | None:
-    """Decode an alert; log and skip anything else, and return None."""
+    """Decode an alert; log and skip other messages, and return None."""
     try:
         alert = decode_alert(message.value or b"")
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:

@@ -11,9 +11,9 @@ from streams.alerting.receivers.pushing import Pushed, of_json, status_of
 from streams.alerting.settings import PAGERDUTY
 
 _SUMMARY: Final = 1024
-"""Characters that PagerDuty takes of a summary."""
+"""Maximum number of characters of a summary."""
 _DESCRIPTION: Final = 8000
-"""Characters: a whole event may have 512 KiB."""
+"""Maximum number of characters of details: a whole event may have 512 KiB."""
 
 
 def pagerduty(routing_key: str, url: str = PAGERDUTY, clock: Clock = SYSTEM) -> Pushed:
@@ -22,7 +22,10 @@ def pagerduty(routing_key: str, url: str = PAGERDUTY, clock: Clock = SYSTEM) -> 
 
 
 def event(routing_key: str, received: Received) -> dict[str, Any]:
-    """Build the event for PagerDuty. One that ends as unknown is resolved there: it cannot be kept without news."""
+    """Build the event for PagerDuty.
+
+    An alert that ends as unknown is resolved there, because it cannot be kept without news.
+    """
     alert = received.alert
     labels, words = alert.labels, alert.annotations
     ended: dict[str, Any] = {
@@ -57,7 +60,7 @@ def event(routing_key: str, received: Received) -> dict[str, Any]:
 
 
 _TEXT: Final = 4000
-"""Characters of a paragraph: a whole message may have 28 KB."""
+"""Maximum number of characters of a paragraph: a whole message may have 28 KB."""
 _COLORS: Final = {"critical": "attention", "warning": "warning"}
 
 
@@ -67,7 +70,9 @@ def teams(url: str, clock: Clock = SYSTEM) -> Pushed:
 
 
 def message(received: Received) -> dict[str, Any]:
-    """Build text runs, in which Teams reads no Markdown: a name from a cluster cannot mention or link anything."""
+    """Build text runs, in which Teams interprets no Markdown: a name from a cluster cannot mention or link
+    anything.
+    """
     alert = received.alert
     labels, words = alert.labels, alert.annotations
     severity, status = labels.get("severity", ""), status_of(alert)

@@ -1,4 +1,4 @@
-"""One HTTP POST to a receiver, retried until it is accepted or refused for good."""
+"""Sends one HTTP POST to a receiver, and retries until it is accepted or refused for good."""
 
 import re
 from collections import Counter
@@ -16,19 +16,21 @@ from streams.kafka.messages.alerts import AlertMessage
 
 TIMEOUT_SECONDS: Final = 10.0
 CONNECT_SECONDS: Final = 5.0
-"""Time to connect. A receiver that accepts the connection and then does not answer fails on the message."""
+"""Time to connect. A receiver that accepts the connection and then does not answer counts as failing on the
+message.
+"""
 LONGEST_WAIT_SECONDS: Final = 60.0
 REFUSALS: Final = 5
-"""Number of 4xx answers to a message before it is dropped."""
+"""Number of 4xx answers to a message after which it is dropped."""
 DEADLINE_SECONDS: Final = 120.0
-"""Time for which a message is retried if its receiver fails, or does not answer."""
+"""Time for which a message is retried if its receiver fails or does not answer."""
 _COME_AGAIN: Final = frozenset({408, 425, 429, 502, 503, 504})
-"""Statuses that mean "not now" or an unreachable server behind a proxy, so the message is not at fault."""
+"""Statuses that mean "not now", or an unreachable server behind a proxy, so the message is not at fault."""
 _HANGS: Final = 0
-"""Used as a status if a connection was made, but no answer came in time, or it was not HTTP."""
+"""Stands for the status if a connection was made, but no answer came in time, or it was not HTTP."""
 _SHOWN: Final = 300
 _READ: Final = 4096
-"""Bytes of an answer that are read."""
+"""Number of bytes of an answer that are read."""
 _WORD: Final = re.compile(r"[\w~-]{6,}")
 _REDACTED: Final = "[redacted]"
 OF_JSON: Final = {"Content-Type": "application/json"}
@@ -44,7 +46,7 @@ class Refused(Exception):
 
 
 class Failed(Exception):
-    """The receiver is there, and failed on this message until its deadline."""
+    """The receiver can be reached, and failed on this message until its deadline."""
 
 
 class _Answer(NamedTuple):
@@ -52,7 +54,7 @@ class _Answer(NamedTuple):
     """HTTP status; None if no connection was made."""
     shown: str
     again_seconds: float = 0.0
-    """The least number of seconds to wait."""
+    """Minimum number of seconds to wait."""
     content: bytes = b""
 
 
@@ -68,8 +70,10 @@ class Poster:
         judged: Callable[[int, bytes], int] = lambda status, _: status,
         most_bytes: int = _READ,
     ) -> None:
-        """Words of the address and of `secret` are removed from an answer that is shown. `judged` gives the status
-        that an answer means, for a receiver that answers 200 to what failed; up to `most_bytes` of it are read.
+        """Words of the address and of `secret` are removed from an answer that is shown.
+
+        `judged` returns the status that an answer means, for a receiver that answers 200 to failures; up to
+        `most_bytes` of it are read.
         """
         self.tally: Counter[str] = Counter()
         self.trouble = ""
@@ -97,12 +101,12 @@ class Poster:
         arrived: Callable[[], Awaitable[bool]] | None = None,
         tallied: bool = True,
     ) -> bytes:
-        """Return the answer when the receiver has accepted it. An unreachable receiver is retried forever, with
-        growing delays.
+        """Return the answer when the receiver has accepted it.
 
-        Raises Refused after `refusals` answers of 4xx, and Failed after `deadline_seconds` of 5xx or no answer.
-        `headers` are built for each attempt. After an attempt that may have arrived, `arrived` tells whether it did.
-        A request that is not `tallied` carries no alert.
+        An unreachable receiver is retried forever, with growing delays. Raises Refused after `refusals` answers of
+        4xx, and Failed after `deadline_seconds` of 5xx or no answer. `headers` are built for each attempt. After an
+        attempt that may have arrived, `arrived` tells whether it did. A request that is not `tallied` carries no
+        alert.
         """
         backoff = Backoff(self._clock, limit_seconds=LONGEST_WAIT_SECONDS)
         refused = 0
@@ -152,7 +156,7 @@ class Poster:
                 content = await self._read(answer.content)
                 shown = content[:_READ]
                 if len(shown) < len(content) or not answer.content.at_eof():
-                    shown = b" ".join(shown.split()[:-1])  # the last word may be a part of a secret
+                    shown = b" ".join(shown.split()[:-1])  # the last word may be part of a secret
                 retry_seconds = min(retry_after_seconds(answer.headers), LONGEST_WAIT_SECONDS)
                 status = self._judged(answer.status, content)
                 return _Answer(status, self._shown(shown.decode(errors="replace")), retry_seconds, content)
@@ -164,7 +168,7 @@ class Poster:
             return _Answer(None, _why(error))
 
     async def _read(self, content: aiohttp.StreamReader) -> bytes:
-        """Read the answer; if it is only shown, take what has arrived, because a gateway may never end it."""
+        """Read the answer. If it is only shown, use what has arrived, because a gateway may never end it."""
         if self._most_bytes == _READ:
             return await content.read(_READ)
         found = bytearray()
@@ -181,12 +185,12 @@ class Poster:
 
 
 def _may_have_arrived(status: int | None) -> bool:
-    """Tell whether a receiver may have acted on a message although it did not say so."""
+    """Tell whether a receiver may have acted on a message without confirming it."""
     return status is None or status in (_HANGS, 408) or status >= 500  # noqa: PLR2004  # as above
 
 
 def _why(error: Exception) -> str:
-    """Put the cause into our own words, because a library's text can contain the address, which may be secret."""
+    """Describe the cause in our own words, because a library's text can contain the address, which may be secret."""
     return next((text for kind, text in _CAUSES if isinstance(error, kind)), "the connection failed")
 
 
@@ -203,12 +207,12 @@ _CAUSES: Final[tuple[tuple[type[Exception], str], ...]] = (
 
 
 def log_refused(alert: AlertMessage, error: Refused) -> None:
-    """The alert is dropped."""
+    """Log that the alert is dropped."""
     log.error("an alert was refused", alert=alert.labels.get("alertname"), reason=str(error))
 
 
 def log_parked(alert: AlertMessage, error: Failed) -> None:
-    """The alert is tried again later, and nothing waits for it."""
+    """Log that the alert is retried later, and that nothing waits for it."""
     log.error("an alert is parked", alert=alert.labels.get("alertname"), reason=str(error))
 
 

@@ -28,26 +28,26 @@ from streams.alerting.receivers.posting import (
 from streams.kafka.messages.alerts import AlertMessage
 
 AT_ONCE: Final = 8
-"""Concurrent requests to one receiver."""
+"""Maximum number of concurrent requests to one receiver."""
 ROUND_SECONDS: Final = 60.0
 """Seconds between two rounds in which parked alerts are retried."""
 SIGNATURE: Final = "X-Leadsman-Signature"
 _SLACK_TEXT: Final = 2900
-"""Slack cuts a text block at 3,000 characters."""
+"""Maximum number of characters of a Slack text block, which Slack cuts at 3,000."""
 _SHOWN: Final = frozenset({"alertname", "cluster", "node"})
 _WORD: Final = re.compile(r"[\w.-]{1,253}", re.ASCII)
 _ESCAPES: Final = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 
 
 class Pushed:
-    """Sends each message by itself, and those of one alert in order.
+    """Sends each message separately, and those of one alert in order.
 
-    If its receiver fails on an alert, the alert is parked: it is retried once in every later round, until it is
+    If the receiver fails on an alert, the alert is parked: it is retried once in every later round, until it is
     accepted, has news, or has left the topic.
     """
 
     def __init__(self, send: Callable[[Received, float], Awaitable[None]], poster: Poster | None = None) -> None:
-        """`send` takes what to send and for how many seconds it is tried, and raises Refused or Failed."""
+        """`send` takes a message and the seconds for which it is tried, and raises Refused or Failed."""
         self.name = poster.name if poster else "stdout"
         self.poster = poster
         self._send = send
@@ -56,16 +56,16 @@ class Pushed:
 
     @property
     def resend_seconds(self) -> float | None:
-        """Return the seconds between repeats of all alerts' state without news; None for never."""
+        """Return the seconds between repeats of all alerts' states without news; None for never."""
         return ROUND_SECONDS if self._parked else None
 
     @property
     def parked(self) -> Collection[str]:
-        """Return the fingerprints of the alerts that its receiver has not taken."""
+        """Return the fingerprints of alerts that the receiver has not accepted."""
         return self._parked.keys()
 
     def park(self, received: Received) -> None:
-        """Try this alert in the next rounds, because an earlier process had parked it."""
+        """Retry this alert in the next rounds, because an earlier process had parked it."""
         self._parked[received.alert.fingerprint] = (received,)
 
     async def close(self) -> None:
@@ -158,8 +158,9 @@ def slack(
     more: Callable[[AlertMessage], Awaitable[str]] | None = None,
     clock: Clock = SYSTEM,
 ) -> Pushed:
-    """Posts to an incoming webhook of Slack, with the addresses of `link`, and with `more`. Slack has no
-    idempotency key: after a crash one may come twice.
+    """Posts to an incoming webhook of Slack, with the addresses of `link`, and with `more`.
+
+    Slack has no idempotency key, so a message can arrive twice after a crash.
     """
     poster = Poster("slack", url, clock)
 
@@ -172,8 +173,10 @@ def slack(
 
 
 def slack_message(received: Received, link: Addresses = NOWHERE, more: str = "") -> dict[str, object]:
-    """Build a message in which a cluster's names are plain text. A firing alert has the command that silences
-    it. The runbook of the rules is linked if `link` has none.
+    """Build a message in which a cluster's names are plain text.
+
+    A firing alert includes the command that silences it. Without an address from `link`, the runbook of the rules is
+    linked.
     """
     alert = received.alert
     words = alert.annotations
@@ -214,7 +217,7 @@ def _silencing(alert: AlertMessage) -> str:
 
 
 def status_of(alert: AlertMessage) -> str:
-    """Return the status as one word: an alert that ended without data is not well."""
+    """Return the status as one word: an alert that ended without data is not healthy."""
     return UNKNOWN if alert.reason == UNKNOWN else alert.status
 
 
@@ -223,7 +226,7 @@ def _escaped(text: str) -> str:
 
 
 def stdout() -> Pushed:
-    """One line for each: time, status, alert, summary."""
+    """Print one line for each message: time, status, alert, summary."""
 
     async def send(received: Received, _: float) -> None:
         alert = received.alert

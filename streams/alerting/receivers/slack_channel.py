@@ -1,8 +1,8 @@
-"""A channel of Slack, by its Web API: one message an alert, updated in place, and one thread an incident.
-
-Slack does not recognise a repeated message. So each has its alert as metadata, and the channel's history is the
-record of what was sent. It is read after a start and after an attempt that may have arrived: a kill neither loses nor
-repeats one. A bot may read the history of a channel but not its threads, so each reply is broadcast to the channel.
+"""Posts to a channel of Slack, by its Web API: one message for each alert, updated in place, and one thread for each
+incident. Slack does not recognise a repeated message. So each has its alert as metadata, and the channel's history
+records what was sent. It is read after a start and after an attempt that may have arrived, so that a kill neither
+loses nor repeats a message. A bot may read the history of a channel but not its threads, so each reply is broadcast
+to the channel.
 """
 
 import asyncio
@@ -23,13 +23,13 @@ from streams.alerting.settings import SLACK
 from streams.kafka.messages.alerts import AlertMessage
 
 CHANNEL: Final = re.compile(r"[CDG][A-Z0-9]{6,}", re.ASCII)
-"""The ID of a channel; a name is not taken where messages are updated."""
+"""Matches the ID of a channel; names are not accepted if messages are updated."""
 APART_SECONDS: Final = 1.0
-"""Slack takes about one message a second and channel."""
+"""Slack accepts about one message a second for each channel."""
 KEPT: Final = timedelta(days=7)
-"""Age of the oldest message that is looked for after a start."""
+"""Age of the oldest message that is searched for after a start."""
 UPDATES: Final = 40
-"""Updates in one round: Slack takes 50 a minute."""
+"""Maximum number of updates in one round: Slack accepts 50 a minute."""
 _EVENT: Final = "leadsman_alert"
 _PAGE: Final = 200
 _PAGES: Final = 25
@@ -37,7 +37,7 @@ _PAGE_BYTES: Final = 16 << 20
 _REMEMBERED: Final = 10_000
 _BUSY: Final = {"ratelimited": 429, "rate_limited": 429, "service_unavailable": 503, "team_added_to_org": 503}
 _FAILED: Final = frozenset({"internal_error", "fatal_error", "request_timeout"})
-"""Errors after which Slack may have acted on the request nevertheless."""
+"""Errors after which Slack may still have acted on the request."""
 _GONE: Final = frozenset({"message_not_found", "cant_update_message", "edit_window_closed", "channel_not_found"})
 """Errors after which a message can no longer be updated."""
 _NO_THREAD: Final = frozenset({"thread_not_found", "cannot_reply_to_message"})
@@ -64,14 +64,14 @@ class _Sent(NamedTuple):
     ts: str
     """Slack's timestamp, which identifies the message."""
     thread: str
-    """The first message of its incident; itself if it is the first, empty if the first was deleted."""
+    """The first message of its incident: itself if it is the first, empty if the first was deleted."""
     incident: str
     said: str
     """A digest of its text."""
 
 
 class SlackChannel(Pushed):
-    """Posts what fires to one channel, and updates it as it changes and when it is resolved."""
+    """Posts firing alerts to one channel, and updates each message as its alert changes and is resolved."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class SlackChannel(Pushed):
 
     @property
     def resend_seconds(self) -> float:
-        """Return the seconds between two rounds in which changed words are updated."""
+        """Return the seconds between two rounds in which changed texts are updated."""
         return ROUND_SECONDS
 
     async def deliver(self, news: Sequence[Received], states: AlertStates) -> None:
@@ -121,7 +121,7 @@ class SlackChannel(Pushed):
                 await self._post(received, deadline_seconds)
 
     async def _update_open(self, news: Sequence[Received]) -> None:
-        """Update the messages of what fires, and the first of each incident that fires or has news."""
+        """Update the messages of firing alerts, and the first one of each incident that fires or has news."""
         firing = self._states.firing()
         if not firing and not news:
             return
@@ -153,7 +153,7 @@ class SlackChannel(Pushed):
         return True
 
     async def _post(self, received: Received, deadline_seconds: float) -> None:
-        """Post it, in the thread of its incident if another alert of that fires."""
+        """Post it, in the thread of its incident if another alert of that incident fires."""
         incident = incident_of(received.alert)
         others = (self._sent.get(_key(each.alert)) for each in self._states.firing())
         thread = max((each.thread for each in others if each and each.incident == incident), default="")
@@ -197,7 +197,7 @@ class SlackChannel(Pushed):
         return {**shown, "channel": self._channel, "metadata": {"event_type": _EVENT, "event_payload": payload}}
 
     def _others(self, received: Received) -> str:
-        """The other alerts of the incident that fire, for its first message."""
+        """Return the other firing alerts of the incident, for its first message."""
         known = self._sent.get(_key(received.alert))
         if known is None or known.ts != known.thread:
             return ""
@@ -242,7 +242,7 @@ class SlackChannel(Pushed):
         self._is_recalled = True
 
     def _learn(self, message: dict[str, Any], bot: str) -> None:
-        """Remember a message of ours; another app can write the same metadata."""
+        """Remember one of our messages; another app can write the same metadata."""
         metadata = message.get("metadata")
         if message.get("bot_id") != bot or not isinstance(metadata, dict) or metadata.get("event_type") != _EVENT:
             return

@@ -33,7 +33,7 @@ from streams.rules.image_gc.thresholds import (
 )
 
 SOFT_GAP: Final = timedelta(minutes=5)
-"""A longer time without a sample leaves unknown whether a soft threshold was met all the time."""
+"""Longest time between samples for which a soft threshold counts as met all the time."""
 _NO_THRESHOLDS: Final = SignalThresholds()
 _NEVER: Final = (None, None, None)
 
@@ -41,7 +41,7 @@ _NEVER: Final = (None, None, None)
 class State(msgspec.Struct, frozen=True):
     config: KubeletConfiguration | None = None
     intended_by: str = ""
-    """The ConfigMap that `config` comes from, if the kubelet did not answer."""
+    """The ConfigMap from which `config` comes, if the kubelet did not answer."""
     kubelet_version: str = ""
     windows: bool = False
     layout: Layout = Layout.SINGLE
@@ -77,7 +77,10 @@ def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
 
 
 def _settings(state: State, record: SettingsRecord) -> State:
-    """Take new settings. Raises BadRecord if no kubelet would start with them; the earlier ones stay in force."""
+    """Apply new settings.
+
+    Raises BadRecord for settings with which no kubelet would start; the earlier ones stay in force.
+    """
     if (record.config, record.intended_by) == (state.config, state.intended_by):
         return state
     thresholds = effective_thresholds(record.config, state.kubelet_version, state.layout, windows=state.windows)
@@ -147,10 +150,9 @@ def _sample(state: State, record: SampleRecord) -> tuple[State, Sequence[Output]
 
 
 def _acts_first(row: EvictionSignal, rows: Iterable[EvictionSignal]) -> str:
-    """Return what ends the fall of a signal before its other thresholds.
+    """Return what stops the fall of a signal before its other thresholds.
 
-    Pods that are evicted for one signal of a resource, or images that are deleted, free what all of its signals
-    count.
+    Evicting pods for one signal of a resource, or deleting images, frees what all signals of the resource count.
     """
     if row.gc_first:
         return "image_gc"

@@ -1,8 +1,8 @@
-"""Pods that the kubelet evicted or rejected, from every witness of it: table `evictions`.
+"""Pods that the kubelet evicted or rejected, from all their witnesses: table `evictions`.
 
-Four witnesses: the Evicted event, the pod's status, its condition DisruptionTarget, and the kubelet's log. Events get
-lost and an evicted pod can end as Succeeded (section G), so any one of them is enough; the others confirm. The log
-dates an eviction, and has its text only where the kubelet is verbose: any other witness completes it.
+There are four witnesses: the Evicted event, the pod's status, its condition DisruptionTarget, and the kubelet's log.
+Events get lost, and an evicted pod can end as Succeeded (section G), so any witness is enough, and the others confirm
+it. The log has the time of an eviction, but its text only if the kubelet is verbose: any other witness completes it.
 """
 
 from collections.abc import Sequence
@@ -44,9 +44,9 @@ from streams.rules.pods.qos import has_ended
 from streams.rules.values.quantity import InvalidQuantity
 
 MAX_STORIES: Final = 500
-"""Evictions of a node that a later witness can still confirm."""
+"""Number of evictions of a node that a later witness can still confirm."""
 FOUND_LATE: Final = timedelta(minutes=2)
-"""A witness that is seen this long after the eviction was left behind by a gap in watching."""
+"""A witness that is seen this long after the eviction was delayed by a gap in watching."""
 LOG: Final = "log"
 CLOCK_SECOND: Final = timedelta(seconds=1)
 """Events have whole seconds."""
@@ -60,7 +60,7 @@ class State(msgspec.Struct, frozen=True):
     pods: Shelves[PodSpecs] = {}
     """Pods that may be evicted, by uid."""
     implied_pods: Shelves[PodSpecs] = msgspec.field(name="told", default_factory=dict)
-    """Specs that a dump implies before it has the pods, by uid; static pods also by the uid of their manifest."""
+    """Specs that a dump implies before it has the pods, by uid; of static pods also by the uid of their manifest."""
     samples: tuple[Sample, ...] = ()
     """The last two samples."""
     stories: Shelves[Eviction] = {}
@@ -96,7 +96,7 @@ def step(state: State, record: Record) -> tuple[State, Sequence[Output | BadReco
 
 
 def _pods_at(state: State, record: SampleRecord) -> dict[str, PodSpecs]:
-    """Return the pods at a sample; pods that are only implied count if the sample measured them."""
+    """Return the pods at a sample; pods that are only implied count if the sample has them."""
     pods = dict(all_on(state.pods))
     if state.implied_pods:
         measured = {uid: on_shelf(state.implied_pods, uid) for uid in record.pods.uid if uid not in pods}
@@ -124,7 +124,7 @@ def _node(state: State, record: NodeRecord | KnownNodeRecord) -> tuple[State, Se
 
 
 def _named_again(state: State, record: Record) -> tuple[State, Sequence[Output]]:
-    """Return evictions whose signal or threshold new settings or capacities make known."""
+    """Return evictions whose signal or threshold is now known from new settings or capacities."""
     rows: list[Output] = []
     stories = state.stories
     for key, row in all_on(state.stories):
@@ -159,7 +159,7 @@ def _pod(state: State, record: PodRecord) -> tuple[State, Sequence[Output | BadR
         try:
             state, rows = _hear(state, record, witness)
         except BadRecord as error:
-            # Whatever its text, the pod has ended and is no longer ranked.
+            # even if the text is unknown, the pod has ended and is no longer ranked
             rows = (error,)
     if state.implied_pods:
         state = msgspec.structs.replace(state, implied_pods=taken(state.implied_pods, pod.metadata.uid))
@@ -201,8 +201,8 @@ def _event(state: State, record: EventRecord) -> tuple[State, Sequence[Output]]:
 
 
 def _hear(state: State, record: Record, witness: _Witness) -> tuple[State, Sequence[Output]]:
-    """Write the eviction of a witness, or confirm it. Raises BadRecord for an unknown text."""
-    is_bare = not witness.text.strip()  # from a table, or a log line without the eviction loop's other lines
+    """Record the eviction of a witness, or confirm it. Raises BadRecord for an unknown text."""
+    is_bare = not witness.text.strip()  # from a table, or a log line without other lines of the eviction loop
     owner = witness.uid or f"{witness.namespace}/{witness.pod}"  # exporters of Events drop uids
     story = on_shelf(state.stories, owner)
     if is_bare and story is not None:
@@ -212,12 +212,12 @@ def _hear(state: State, record: Record, witness: _Witness) -> tuple[State, Seque
         raise BadRecord("unknown_text", f"{witness.kind} of an eviction says {witness.text[:200]!r}")
     cause = _cause(parsed)
     if story is None or (story.cause, cause) in {("admission", "pressure"), ("admission", "limit")}:
-        row = _new(state, record, witness, parsed, cause)  # a name alone may be that of a replacement
+        row = _new(state, record, witness, parsed, cause)  # a name alone may belong to a replacement
     elif story.cause == UNKNOWN_CAUSE:
         when = agreed(_when(story), witness.when or _until(record))
         row = _new(state, record, witness._replace(when=when), parsed, cause)
     elif story.cause != cause:
-        return state, ()  # the first counts
+        return state, ()  # the first one counts
     elif witness.when is not None and witness.when.is_known and not story.time_known:
         evidence = (
             witness.kind
@@ -240,7 +240,7 @@ def _hear(state: State, record: Record, witness: _Witness) -> tuple[State, Seque
 
 
 def _bare(state: State, record: Record, witness: _Witness, story: Eviction) -> tuple[State, Sequence[Output]]:
-    """Complete a known eviction with the time of a witness that has no text."""
+    """Complete a known eviction with the time of a witness without a text."""
     when = agreed(_when(story), witness.when or _until(record))
     if when == _when(story):
         return state, ()

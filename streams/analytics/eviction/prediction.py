@@ -22,7 +22,7 @@ from streams.rules.pods.containers import local_volumes, used_by
 from streams.rules.pods.requests import eviction_requests, is_critical
 
 FRESH: Final = timedelta(seconds=30)
-"""An older sample predicts no eviction. In this time three samples are taken, and the kubelet checks three times."""
+"""An older sample predicts no eviction. In this time there are three samples and three checks by the kubelet."""
 _usages_of: Final = attrgetter(*USAGES)
 _NOBODY: Final = RankedPod("", "", "", 0, 0, 0, has_stats=False)
 
@@ -35,7 +35,7 @@ class PodSpecs(msgspec.Struct, frozen=True, array_like=True, gc=False):
     ephemeral_request_bytes: int
     critical: bool
     local_volumes: tuple[str, ...] | None = None
-    """Volumes that the ranking counts; None if an older version wrote this."""
+    """Volumes that the ranking counts; None in states of older versions."""
 
 
 class Sample(msgspec.Struct, frozen=True):
@@ -48,9 +48,9 @@ class Sample(msgspec.Struct, frozen=True):
     all_known: bool
     """True if `pods` has every pod of the summary; a static pod has a different uid there than in the API."""
     uids: list[str]
-    """UIDs of the pods of the summary."""
+    """UIDs of the pods in the summary."""
     usages: bytes
-    """The columns USAGES of these pods, one after the other, as Int64."""
+    """The columns USAGES of these pods in sequence, as Int64."""
 
 
 def sample_of(record: SampleRecord, pods: dict[str, PodSpecs]) -> Sample:
@@ -98,10 +98,10 @@ def predicted(
     config: KubeletConfiguration | None,
     kubelet_version: str,
 ) -> Eviction:
-    """Add the signal, and the rank in the order of the sample before, to an eviction by pressure.
+    """Add the signal, and the rank in the order of the previous sample, to an eviction by pressure.
 
-    There is no rank if a pod of the sample is unknown or the sample is too old. Nor is there one if the kubelet
-    measured so much of the pod that the sample must be from before its growth.
+    There is no rank if a pod of the sample is unknown or the sample is too old. Nor if the kubelet measured so much
+    use by the pod that the sample must be from before its growth.
     """
     layout = layout_of(sample.node)
     signal = _signal(row, sample, effective_thresholds(config, kubelet_version, layout).by_signal)
@@ -135,7 +135,7 @@ def _place(order: Sequence[int], pods: Sequence[RankedPod], uid: str) -> int | N
 
 
 def _grown(pod: RankedPod, signal: str, layout: Layout, witnessed: int) -> RankedPod:
-    """Return the pod with the use that the kubelet's message reports, if that is more than in the sample."""
+    """Return the pod with the use that the kubelet's message reports, if that exceeds the sample's."""
     usage = signal_use(signal, layout, pod).usage or 0
     if witnessed <= usage:
         return pod

@@ -21,17 +21,17 @@ from streams.rules.pod_ends.when import event_when
 
 PRESSURES: Final = ("MemoryPressure", "DiskPressure", "PIDPressure")
 SAME_CHANGE: Final = timedelta(seconds=15)
-"""Condition and event of one change are at most this far apart: the kubelet's status update is every 10 s."""
+"""Maximum time between condition and Event of one change: the kubelet updates its status every 10 s."""
 ABOUT: Final = timedelta(minutes=10)
 """The same if one is an Event of pasted text, whose age may count from a time that is minutes off."""
 START_UP: Final = timedelta(seconds=10)
 """Time after `Starting kubelet.` within which a kubelet without pressure is taken to be starting."""
 MAX_FACTS: Final = 40
-"""Facts of a condition, and kubelet starts, that are kept because later witnesses can confirm them."""
+"""Number of facts of a condition, and of kubelet starts, that are kept because later witnesses can confirm them."""
 
 
 class Fact(msgspec.Struct, frozen=True):
-    """A condition changed to this status at this time, by `event`, `condition` or `both`."""
+    """A condition changed to this status at this time, witnessed by `event`, `condition` or `both`."""
 
     at: datetime
     status: bool

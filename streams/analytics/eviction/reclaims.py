@@ -1,7 +1,7 @@
 """Attempts of the kubelet to reclaim a resource before it evicts: table `reclaims`.
 
-The Event EvictionThresholdMet says that it tried (rules: eviction-loop). Its metrics count images that it deleted,
-samples show what came back, and its log says that this was enough. Rows follow from all facts together.
+The Event EvictionThresholdMet says that it tried (rules: eviction-loop). Its metrics count deleted images, samples
+show the freed amount, and its log says that this was enough. Rows follow from all facts together.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,13 +21,13 @@ from streams.rules.eviction.signals import CONDITIONS, RESOURCES
 from streams.rules.pod_ends.when import event_when
 
 MAX_FACTS: Final = 20
-"""Attempts, shortages, image counts and ends that are kept, because a later witness can complete them."""
+"""Number of attempts, shortages, image counts and ends that are kept, because a later witness can complete them."""
 MAX_EVICTED: Final = 500
 _PRESSURES: Final = {RESOURCES[signal]: condition for signal, condition in CONDITIONS.items()}
 ONE_ROUND: Final = timedelta(seconds=60)
-"""Evictions, and the samples that show them, follow the Event within this time."""
+"""Time after the Event within which evictions, and samples that show them, follow."""
 COUNTED: Final = 2 * ONE_ROUND
-"""The kubelet's metrics, which are read once a minute, have counted its deletions by then."""
+"""Time after which the kubelet's metrics, which are read once a minute, count its deletions."""
 
 
 class Attempt(msgspec.Struct, frozen=True, array_like=True):
@@ -60,7 +60,7 @@ class State(msgspec.Struct, frozen=True):
     evicted: Shelves[tuple[str, datetime]] = {}
     """Resource and time, by the pod's uid. The resource is empty if unknown, and a cause if no resource was low."""
     enough: tuple[tuple[str, datetime], ...] = ()
-    """Times at which the kubelet's log reports success, with the resource if it names one."""
+    """Times at which the kubelet's log reports success, with the resource if known."""
     relieved: tuple[tuple[str, datetime], ...] = ()
     """A pressure condition, and when it ended."""
     images: tuple[tuple[datetime, float], ...] = ()

@@ -14,7 +14,7 @@ AT_START: Final = timedelta(seconds=60)
 LOOP: Final = timedelta(minutes=15)
 LOOP_STARTS: Final = 3
 APART: Final = timedelta(minutes=4)
-"""Two failures after one start that are this far apart are two runs, not one burst."""
+"""Two failures after one start with at least this distance are two runs, not one burst."""
 NEXT_RUN: Final = timedelta(minutes=6)
 """Time after a failure by which the next run, five minutes later, has ended."""
 UNDECIDED: Final = timedelta(minutes=11)
@@ -54,15 +54,15 @@ class Settings(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Episode(msgspec.Struct, frozen=True):
-    reported: ImageGcFailure = msgspec.field(name="told")  # its name in states that were stored
+    reported: ImageGcFailure = msgspec.field(name="told")  # its name in stored states
     first_at: datetime
     last_at: datetime
     since_start: datetime
     """The first failure after the kubelet's last start."""
     reported_runs: int = msgspec.field(name="heard")
-    """Failed runs, by their own Events, by log lines and by samples."""
+    """Number of failed runs, by their own Events, by log lines and by samples."""
     repeated: int
-    """Times that ImageGCFailed was reported: from the second run in a row on (rules: image-gc-loop)."""
+    """Number of times that ImageGCFailed was reported: from the second run in a row on (rules: image-gc-loop)."""
     only_repeated_runs: int = msgspec.field(name="apart")
     """Failed runs that only ImageGCFailed reports."""
     lower_bound: bool
@@ -73,15 +73,15 @@ class Episode(msgspec.Struct, frozen=True):
     """True if ImageGCFailed or samples without a capacity confirm the failure."""
     settings: Settings
     decision: ImageGcDecision | None
-    """Image GC's decision, computed from the last sample before the last failure."""
+    """Image GC's decision, from the last sample before the last failure."""
     capacity_seen_at: datetime | None = None
     """The first later sample with a real capacity."""
     sandbox_image_lost_at: datetime | None = None
     time_known: bool = True
     unreported: str = ""
-    """Reason for concluding a failure that no Event reports; empty from the first Event on."""
+    """Reason to conclude a failure that no Event reports; empty from the first Event on."""
     verdict: str = ""
-    """The last written verdict; empty while undecided."""
+    """The last verdict that was written; empty while undecided."""
     only_repeated_at: datetime | None = msgspec.field(name="apart_at", default=None)
     """The last run that counts as `only_repeated_runs`."""
 
@@ -92,7 +92,7 @@ class Episode(msgspec.Struct, frozen=True):
 
     @property
     def is_more(self) -> bool:
-        """Tell whether ImageGCFailed shows more runs than were reported one by one."""
+        """Tell whether ImageGCFailed shows more runs than were reported separately."""
         return self.occurrences > self.reported_runs + self.only_repeated_runs
 
 
@@ -123,7 +123,7 @@ def extend(episode: Episode, failure: Failure, settings: Settings, decision: Ima
     reported, repeated, only_repeated, at = _counted(failure, is_same_run=same_run)
     is_of_repeated = episode.only_repeated_at is not None and abs(failure.at - episode.only_repeated_at) <= SAME_RUN
     if is_of_repeated and not failure.consecutive:
-        only_repeated -= 1  # that run's own Event came later
+        only_repeated -= 1  # the run's own Event came later
     extended = msgspec.structs.replace(
         episode,
         reported=episode.reported if same_run else failure.reported,
@@ -165,7 +165,7 @@ def is_run_after_run(first: datetime, last: datetime, count: int) -> bool:
 
 
 def is_over(episode: Episode, failure: Failure) -> bool:
-    """Tell whether a failure begins a new episode: the last one was at a start, and long ago."""
+    """Tell whether a failure starts a new episode: the last one was at a start, and long ago."""
     return episode.verdict in {"benign_startup", "recovered"} and failure.at - episode.last_at > LOOP
 
 

@@ -1,8 +1,7 @@
 """Explains why image garbage collection failed, whether that matters, and whether it works again: table `image_gc`.
 
-The verdict rests on count and spacing of the failures themselves, on the kubelet's starts and on later samples;
-`ImageGCFailed` may never appear (section G). The row of an episode grows while it lasts; that it ended is a row of
-its own.
+The verdict is based on number and spacing of the failures, on the kubelet's starts and on later samples;
+`ImageGCFailed` may never appear (section G). The row of an episode grows while it lasts; its end is a separate row.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -51,9 +50,9 @@ RUNS: Final = 3
 THREE_RUNS: Final = timedelta(minutes=16)
 """In this time the kubelet has run image GC at least three times, five minutes apart."""
 SAME_START: Final = timedelta(seconds=5)
-"""A kubelet's Event and its log report one start within seconds."""
+"""A kubelet's Event and its log report one start within this time."""
 GAP: Final = timedelta(minutes=5)
-"""Usage may have been below the threshold meanwhile if no sample came for this long."""
+"""If no sample came for this long, usage may have been below the threshold meanwhile."""
 _COLLECTED: Final = "kubelet_image_garbage_collected_total"
 
 
@@ -63,13 +62,13 @@ class Above(msgspec.Struct, frozen=True, array_like=True):
     since: datetime
     last_at: datetime
     collected: float | None
-    """Images that the kubelet had deleted since its start; None if no metrics were seen."""
+    """Number of images that the kubelet had deleted since its start; None without metrics."""
 
 
 def follow(
     above: Above | None, decision: ImageGcDecision | None, now: datetime, collected: float | None, *, none_yet: bool
 ) -> Above | None:
-    """Follow the usage above the threshold; None below it. `none_yet`: the metrics did not count images."""
+    """Track the usage above the threshold; None below it. `none_yet`: the metrics did not count images."""
     if decision is None or decision.verdict != "free":
         return None
     if above is None or now - above.last_at > GAP:
@@ -99,21 +98,23 @@ def in_words(above: Above, collected: float | None) -> str:
 
 
 def deleted_since(above: Above, collected: float | None) -> float | None:
-    """Return the images deleted since then; None if metrics are missing, or restarted with the kubelet."""
+    """Return the number of images deleted since then; None if metrics are missing, or restarted with the kubelet."""
     if collected is None or above.collected is None or collected < above.collected:
         return None
     return collected - above.collected
 
 
 def images_collected(metrics: Iterable[Metric]) -> float | None:
-    """Return the images deleted by age and for space; None if none since the kubelet's start, or not counted."""
+    """Return the number of images deleted by age and for space; None if none since the kubelet's start, or not
+    counted.
+    """
     found = [metric.value for metric in metrics if metric.name == _COLLECTED]
     return sum(found) if found else None
 
 
 MAX_NAMES: Final = 32
 OVER_HIGH: Final = frozenset({"insufficient_freed", "delete_error"})
-"""Reasons of failures in runs with something to free, because usage was over the high threshold."""
+"""Reasons of failures in runs that had something to free, because usage was over the high threshold."""
 
 
 class State(msgspec.Struct, frozen=True):
@@ -131,7 +132,7 @@ class State(msgspec.Struct, frozen=True):
     episodes: dict[str, Episode] = {}
     """Episodes that may go on, by reason."""
     failed_at: datetime | None = None
-    """Time of the last failure for any reason."""
+    """Time of the last failure, for any reason."""
     above: Above | None = None
     """The time above the high threshold, by samples and known settings; None while usage is below it."""
     collected: float | None = None
@@ -227,7 +228,7 @@ def _started(state: State, at: datetime, *, is_line: bool) -> State:
 
 
 def _line(state: State, at: datetime) -> tuple[State, Occurrences, datetime]:
-    """Return the failure of a log line; None about a run that an Event reported."""
+    """Return the failure in a log line; None for a run that an Event reported."""
     is_reported = state.failed_at is not None and abs(at - state.failed_at) <= SAME_RUN
     return state, Occurrences(0 if is_reported else 1, lower_bound=False), at
 
@@ -258,7 +259,7 @@ def _failed(state: State, failure: Failure, now: datetime, unreported: str = "")
 
 
 def _settings(state: State, config: KubeletConfiguration, now: datetime) -> tuple[State, Sequence[Output]]:
-    """Take settings, which hold from the kubelet's last start on; the first ones hold from the beginning."""
+    """Apply settings, which hold from the kubelet's last start on; the first ones hold from the beginning."""
     rows: list[Output] = []
     held = state.starts[-1] if state.starts else None if state.config is None else now
     state = msgspec.structs.replace(state, config=config)
@@ -283,7 +284,7 @@ def _sample(state: State, now: datetime) -> tuple[State, Sequence[Output]]:
 
 
 def _unreported(state: State, now: datetime) -> tuple[State, Sequence[Output]]:
-    """Conclude from a sample that image GC must have failed, though nothing reports it. It needs the settings."""
+    """Conclude from a sample that image GC must have failed, although nothing reports it. This needs the settings."""
     assumed = _percents(state).assumed
     above = None if assumed else follow(state.above, _decision(state), now, state.collected, none_yet=state.none_yet)
     if above != state.above:
@@ -329,7 +330,7 @@ def _evidence(state: State, reason: str, episode: Episode, now: datetime) -> tup
 
 
 def _sandbox_image_lost(state: State, at: datetime, now: datetime) -> tuple[State, Sequence[Output]]:
-    """Image GC deletes an unused sandbox image too, and then no pod can start (section G)."""
+    """Report a lost sandbox image: image GC deletes an unused one too, and then no pod can start (section G)."""
     episode = state.episodes.get("insufficient_freed")
     if episode is None or episode.sandbox_image_lost_at is not None:
         return state, ()
@@ -358,7 +359,7 @@ def _decision(state: State) -> ImageGcDecision | None:
 
 
 def _judge(state: State, reason: str, episode: Episode, now: datetime) -> tuple[State, Sequence[Output]]:
-    """Keep an episode, and write its row if it has a verdict."""
+    """Store an episode, and write its row if it has a verdict."""
     found = verdict(episode, state.starts)
     if not found:
         return msgspec.structs.replace(state, episodes={**state.episodes, reason: episode}), ()

@@ -1,7 +1,7 @@
 """Folds each record of a node's log into the state of `numa_skew`.
 
-Every function returns the same state object where a record has no news, so that nothing is concluded again, and
-raises BadRecord for a record that makes no sense.
+Every function returns the same state object if a record has no news, so that nothing is concluded again, and raises
+BadRecord for a record that makes no sense.
 """
 
 from collections.abc import Mapping
@@ -83,7 +83,7 @@ def take_checkpoint(state: State, record: CpuManagerRecord) -> State:
 
 
 def take_memory(state: State, record: MemoryManagerRecord) -> State:
-    """Forget a pod that ended and that the next checkpoint does not name."""
+    """Forget an ended pod that the next checkpoint does not name."""
     parsed = state.memory
     if parsed is None or record.checkpoint != state.memory_text:
         try:
@@ -109,7 +109,7 @@ def take_podresources(state: State, record: PodResourcesRecord) -> State:
 
 
 def take_error(state: State, record: SourceErrorRecord) -> State:
-    """Drop the answer of a service that fails, so that it does not contradict a checkpoint that is still read."""
+    """Drop the answer of a failing service, so that it does not contradict a checkpoint that is still read."""
     if record.resource != PODRESOURCES or state.podresources is None or state.checkpoint is None:
         return state
     return _without_ended_pods(msgspec.structs.replace(state, podresources=None))
@@ -138,7 +138,7 @@ def take_object(state: State, record: NodeResourceTopologyRecord) -> State:
 
 
 def take_inventory(state: State, record: InventoryRecord) -> State:
-    """Drop the object of this node if a complete list lacks it, unless it came after the list."""
+    """Drop the object of this node if a complete list lacks it, unless it is newer than the list."""
     if record.resource != NODE_RESOURCE_TOPOLOGIES.name or record.keys or not state.objects:
         return state
     if state.objects_at is not None and state.objects_at > record.ts:

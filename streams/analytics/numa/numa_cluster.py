@@ -1,8 +1,8 @@
-"""The skew among the nodes of a cluster, the late-joiner effect, and the pods placed by other strategies.
+"""The skew among the nodes of a cluster, the late-joiner effect, and placements by other strategies.
 
-Records of many nodes come in no fixed order, and the conclusions do not depend on it. A row sums up a minute of
-event time, by the state of each node at its end, and is written again when an older record arrives. A day back is
-remembered. `numa_whatif` is about the latest state only.
+Records of many nodes come in no fixed order, and the conclusions do not depend on it. A row summarises a minute of
+event time, by the state of each node at its end, and is written again when an older record arrives. History is kept
+for a day. `numa_whatif` is about the latest state only.
 """
 
 from bisect import bisect_left, bisect_right
@@ -26,9 +26,9 @@ NOTABLE_CORRELATION: Final = 0.5
 NOTABLE_GAP: Final = 0.1
 """Limits of correlation and difference; if both are reached, nodes that joined later count as emptier."""
 MOST_NAMES: Final = 50
-"""Nodes of a group that a row names."""
+"""Maximum number of nodes of a group that a row names."""
 SHOWN_NAMES: Final = 5
-"""Number of names in its explanation."""
+"""Maximum number of names in its explanation."""
 _FIDELITIES: Final = ("exact", "count")
 
 
@@ -67,7 +67,7 @@ def skew_row(cluster: str, bucket: datetime, nodes: Iterable[Entry]) -> NumaSkew
 
 def late_joiners_row(cluster: str, bucket: datetime, nodes: dict[str, Entry], group_gap: timedelta) -> LateJoiners:
     aged = [
-        rule.Aged(each.created_at, node, each.exclusive / each.allocatable)
+        rule.NodeAge(each.created_at, node, each.exclusive / each.allocatable)
         for node, each in nodes.items()
         if each.created_at is not None
     ]
@@ -123,7 +123,7 @@ _TS: Final = attrgetter("ts")
 BUCKET: Final = timedelta(minutes=1)
 REMEMBERED: Final = timedelta(days=1)
 SMALL_CLUSTER: Final = 100
-"""Up to this many nodes, every change gives rows at once; above it, once a minute."""
+"""Up to this many nodes, every change produces rows at once; above it, once a minute."""
 FEW_PODS: Final = 50
 """Up to this many pods, every change places all pods again; above it, once a minute."""
 MANY_PODS: Final = 1000
@@ -261,7 +261,7 @@ def _entry(record: NodeNumaRecord) -> Entry:
 
 
 def _rows(state: State, bucket: datetime, group_gap: timedelta) -> list[Output]:
-    """Return both rows, even without nodes, because rows written before all was known must be replaced."""
+    """Return both rows, even without nodes, because rows that were written with less knowledge must be replaced."""
     end = bucket + BUCKET
     nodes: dict[str, Entry] = {}
     for node, entries in state.history.items():
@@ -281,7 +281,7 @@ def _last_before(entries: Sequence[Entry], end: datetime) -> Entry | None:
 
 
 def _whatif(state: State) -> list[Output]:
-    """Place the pods again on the nodes that take pods; a control plane node counts only if it holds some."""
+    """Place the pods again on the nodes that take pods; a control plane node counts only if it has some."""
     if state.newest is None:
         return []
     nodes = [each for _, each in sorted(state.latest.items()) if each.claims or not each.control_plane]

@@ -1,7 +1,7 @@
-"""Pods that a kubelet refused for NUMA or CPUs, and what the node had free then: rows of `numa_admission_failures`.
+"""Pods that a kubelet refused for NUMA or CPUs, and what was free on the node: rows of `numa_admission_failures`.
 
 The Event and the pod's status are witnesses of the same refusal, and the first of them writes the row. A pod that ran
-and is refused when its kubelet restarts can end `Succeeded` without a reason: then the Event is the only one
+and is refused when its kubelet restarts can end `Succeeded` without a reason: then the Event is the only witness
 (rules: admission-failures).
 """
 
@@ -26,7 +26,7 @@ from streams.rules.pods.requests import exclusive_cpus, hands_cpus_over
 REASONS: Final = frozenset({"TopologyAffinityError", "SMTAlignmentError", "UnexpectedAdmissionError", "OutOfcpu"})
 MAX_REMEMBERED: Final = 500
 _READ_WITHIN: Final = timedelta(minutes=1)
-"""A reading up to so long after a refusal shows how the node was then."""
+"""A reading up to this long after a refusal shows the node's state at the refusal."""
 _MANAGERS: Final = frozenset({"topology_manager", "cpu_manager", "memory_manager"})
 
 
@@ -69,7 +69,7 @@ def refusal(state: State, record: PodRecord | EventRecord) -> tuple[State, Seque
 
 
 def _remembered(state: State, record: Record) -> State:
-    """Remember the time of a refusal whose pod is not known yet."""
+    """Store the time of a refusal whose pod is not known yet."""
     event = record.object if isinstance(record, EventRecord) else None
     if event is None or event.reason not in REASONS or not event.involved.uid:
         return state
@@ -88,7 +88,7 @@ def _of_status(record: PodRecord) -> _Refused | None:
 
 
 def _with_end(found: _Refused, record: PodRecord) -> _Refused:
-    """Add the facts that only the row of a refusal needs."""
+    """Add facts that only the row of a refusal needs."""
     pod = record.object
     when = ended_by_status(pod, record.ts, starts_with_it=record.change == "ADDED", is_rejection=True)
     return found._replace(when=when, hands_cpus_over=hands_cpus_over(pod))
@@ -140,7 +140,10 @@ def _row(state: State, record: Record, found: _Refused, refusal: Refusal) -> Num
 
 
 def _room(state: State, found: _Refused, *, is_then: bool) -> str:
-    """Describe the CPUs that were free; what is read later can be free since then, and only the pod's own stay."""
+    """Describe the CPUs that were free.
+
+    A later reading may contain CPUs that became free since, so only the pod's own request stays certain.
+    """
     if not _is_exclusive(state, found):
         return ""
     requests, shown = f" The pod requests {counted(found.requested_cpus, 'exclusive CPU')}", state.shown.skew

@@ -1,4 +1,4 @@
-"""The rows that `numa_skew` concludes from a node's state and the account that it believes, and disagreements."""
+"""Builds the rows of `numa_skew` from a node's state and its best account, and reports disagreements."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -33,7 +33,7 @@ _OFFLINE: Final = NumaNumbers(WHOLE_NODE, 0, 0, 0, 0, 0, 0)
 
 
 def allocation_rows(state: State, ts: datetime, best: Account, accounts: Sequence[Account]) -> list[NumaAllocation]:
-    """Yield a row for each NUMA node, and a row of zeros for each one that has vanished."""
+    """Yield a row for each NUMA node, and a row of zeros for each one that has disappeared."""
     machine = {node.numa_node: node for node in best.topology.numa_nodes} if best.topology else {}
     rows = [
         _allocation(state, ts, best, each, witnesses(best, accounts, each.numa_node), machine.get(each.numa_node))
@@ -252,7 +252,7 @@ def _distinct(sets: Iterable[frozenset[int]]) -> tuple[int, ...]:
 
 
 DISAGREES_AFTER: Final = timedelta(minutes=2)
-"""Exporters follow the kubelet by up to a minute; a shorter difference is a delay, not a disagreement."""
+"""Exporters follow the kubelet by up to a minute, so a shorter difference is a delay and not a disagreement."""
 
 
 def with_pending(state: State, found: Mapping[tuple[int, str], tuple[int, int]], ts: datetime) -> State:

@@ -1,4 +1,4 @@
-"""The state of `numa_skew`: the known facts about a node's NUMA nodes from its log."""
+"""The state of `numa_skew`: the known facts about a node's NUMA nodes, from its log."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -36,7 +36,7 @@ class PinnedPod(NamedTuple):
     """True if the pod ended; it is kept while a source still names it."""
 
     def cpus_by(self, source: str) -> int:
-        """CPUs that it holds by crane's result, or by its spec."""
+        """Return the CPUs that it holds by crane's result, or by its spec."""
         return sum(self.crane_cpus.values()) if source == CRANE else self.cpus
 
 
@@ -70,7 +70,7 @@ class Pending(NamedTuple):
 
 
 class Shown(msgspec.Struct, frozen=True):
-    """The rows that were last written, by their key within the node."""
+    """The last rows that were written, by their key within the node."""
 
     allocations: dict[str, NumaAllocation] = {}
     pods: dict[str, NumaPod] = {}
@@ -99,7 +99,7 @@ class State(msgspec.Struct, frozen=True):
     objects: dict[str, NumaView] = {}
     """Views of API objects by source."""
     objects_at: datetime | None = None
-    """When one of them was last seen to change."""
+    """When one of them last changed."""
     pods: dict[str, PinnedPod] = {}
     """Pods by uid."""
     ended: frozenset[str] = frozenset()
@@ -107,13 +107,13 @@ class State(msgspec.Struct, frozen=True):
     refused: Shelves[bool] = {}
     """Uids of pods that failed admission and were not deleted yet."""
     refused_at: dict[str, datetime] = {}
-    """Times of rejections that only an Event witnessed, by uid."""
+    """Times of rejections with only an Event as witness, by uid."""
     kubelet: Kubelet | None = None
     machine: Machine | None = None
     named: frozenset[int] = frozenset()
     """NUMA nodes that any source ever named."""
     vague_since: datetime | None = None
-    """Since when the best source does not know NUMA nodes."""
+    """Time since which the best source does not know NUMA nodes."""
     is_settled: bool = False
     """True if it has not known them for so long that no other source will."""
     pending: dict[str, Pending] = {}

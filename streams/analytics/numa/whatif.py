@@ -15,7 +15,9 @@ _NOTHING: Final = Skew(0.0, 0.0, 0, 0, 0)
 def whatif_rows(
     cluster: str, ts: datetime, node: str, nodes: Sequence[NodeNumaRecord], *, has_gangs: bool
 ) -> list[NumaWhatif]:
-    """Return a row for each strategy, of the `node` or the cluster; `gang` only if a pod has, or had, a pod group."""
+    """Return a row for each strategy, for the `node` or the cluster; `gang` only if a pod has, or had, a pod
+    group.
+    """
     shapes = [NodeBins(each.target, each.bins, each.single_numa) for each in nodes]
     claims = [claim for each in nodes for claim in each.claims]
     rows = []

@@ -15,7 +15,9 @@ from streams.fold.reducer import Output
 from streams.rules.scheduling.blind_spot import Counted, judge_cache, with_whole_cache
 
 _MOST: Final = 100
-"""Most rows about nodes of one dump, the first of which has their number; also most rows that wait for a dump."""
+"""Maximum number of rows about nodes of one dump, the first of which has their total; also of rows that wait for a
+dump.
+"""
 HELD: Final = timedelta(seconds=90)
 """A count of nodes is at most this much older than its record."""
 _WITNESSED: Final = timedelta(minutes=10)
@@ -23,7 +25,7 @@ _WITNESSED: Final = timedelta(minutes=10)
 
 
 def cache_seen(state: State, record: SchedulerCacheRecord) -> tuple[State, Sequence[Output]]:
-    """Judge a dump: report the cache's faults or, if it is complete, blame the node list that is built from it."""
+    """Judge a dump: report faults of the cache or, if it is complete, blame the node list that is built from it."""
     queues = [
         SchedulingQueue(record.cluster, record.ts, record.scheduler, each.queue, each.pods, list(each.uids))
         for each in record.queues
@@ -55,7 +57,9 @@ def witnessed(state: State, rows: Sequence[Output]) -> tuple[State, list[Output]
 
 
 def _had_all_nodes(state: State, cache: WholeCache, at: datetime) -> bool:
-    """Tell whether a complete cache shows the nodes of that time: it is near, and no node joined in between."""
+    """Tell whether a complete cache shows the nodes of that time: the two are close, and no node joined in
+    between.
+    """
     since = state.nodes.since
     return abs(at - cache.at) <= _WITNESSED and bisect_right(since, cache.at) >= bisect_right(since, at)
 
@@ -88,7 +92,9 @@ def _named(state: State, at: datetime) -> Counted:
 
 
 def _counted(state: State, at: datetime) -> Counted:
-    """Count nodes for a number, with a deleted one while it has pods. Creation times are by another clock."""
+    """Count nodes for a number, which includes a deleted node while it has pods. Creation times are by another
+    clock.
+    """
     left = RETRIED + HELD
     complete = state.began is not None and state.began <= at - left
     highest = existing_within(state.nodes, at + YOUNG, left + YOUNG)

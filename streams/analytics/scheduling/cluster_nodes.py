@@ -1,4 +1,4 @@
-"""A cluster's nodes, with the times since which each exists and takes pods, and failures to be judged."""
+"""Tracks a cluster's nodes, with the time since which each exists and takes pods, and failures to be judged."""
 
 from bisect import bisect_right, insort
 from datetime import datetime, timedelta
@@ -22,7 +22,7 @@ CLOCK_MINUTES: Final = 10
 class KnownNode(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     uid: str
     since: datetime
-    """Creation time, or first sight if that is unknown."""
+    """Creation time, or the first sighting if that is unknown."""
     zone: str
     version: str
     """Version of its kubelet."""
@@ -32,21 +32,21 @@ class KnownNode(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """Taints that keep pods away."""
 
 
-class Gone(msgspec.Struct, frozen=True, gc=False):
-    """A node that was deleted a short time ago."""
+class DeletedNode(msgspec.Struct, frozen=True, gc=False):
+    """A recently deleted node."""
 
     name: str
     since: datetime
     until: datetime
     unseen: bool = False
-    """True if its deletion was not seen, so it may be long gone."""
+    """True if its deletion was not seen, so it may have been gone for long."""
 
 
 class ClusterNodes(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     nodes: dict[str, KnownNode] = {}
     since: list[datetime] = []
     """Start times of all nodes, sorted."""
-    gone: list[Gone] = []
+    gone: list[DeletedNode] = []
 
 
 def observe(state: ClusterNodes, record: NodeRecord) -> ClusterNodes:
@@ -77,7 +77,7 @@ def passed_on(state: ClusterNodes, record: InventoryRecord | HeardRecord) -> lis
 def reconciled(state: ClusterNodes, inventory: InventoryRecord) -> list[Record]:
     """Apply a complete list: delete missing nodes, and inform logs that it does not name.
 
-    The pods of a node can be gone when its log is not among those that have any: it gets an empty inventory.
+    If the log of a node is not among those with pods, its pods may all be gone: it gets an empty inventory.
     """
     if inventory.of_logs:
         return [inventory.nothing_left(name) for name in inventory.gone(state.nodes)]
@@ -136,7 +136,7 @@ def _ready_since(node: Node, seen_at: datetime) -> datetime | None:
 def _without(state: ClusterNodes, name: str, record: NodeRecord) -> ClusterNodes:
     """Remove a node if the record is about a new node of that name: the old one's deletion was not seen."""
     node = state.nodes[name]
-    gone = Gone(name, node.since, record.ts, unseen=record.reconciled or record.change != "DELETED")
+    gone = DeletedNode(name, node.since, record.ts, unseen=record.reconciled or record.change != "DELETED")
     since = state.since.copy()
     since.remove(node.since)
     return ClusterNodes(
@@ -166,34 +166,36 @@ def existing_within(state: ClusterNodes, at: datetime, back: timedelta) -> int:
 
 
 WAITING_LIMIT: Final = 50_000
-"""Most texts of pods that are remembered. The oldest are forgotten first, and reported again if they repeat."""
+"""Maximum number of texts of pods that are stored. The oldest are dropped first, and reported again if they
+repeat.
+"""
 OPEN_LIMIT: Final = 20_000
-"""Most failures that wait for their minute to end; a further one gets a row but no verdict."""
+"""Maximum number of failures that wait for their minute to end; a further one gets a row but no verdict."""
 
 
 class Waiting(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """The last text that a witness gave about a pod, so that it is reported once."""
+    """The last text of a witness about a pod, so that it is reported once."""
 
     text: str
     """Its digest."""
     ts: datetime
     daemon_node: str = ""
-    """The node that a DaemonSet's pod is for."""
+    """The node for which a DaemonSet's pod was created."""
 
 
 class OpenFailure(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """A failure whose minute is not over."""
+    """A failure whose minute is not over yet."""
 
     row: SchedulingFailure
     oldest_minor: int = 0
     listed: bool = False
-    """True if the pod is older than its first observation, so its text may be old, too."""
+    """True if the pod is older than its first observation, so that its text may be old, too."""
     daemon: bool = False
     tolerations: list[Toleration] = []
 
 
 class WholeCache(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """A scheduler's cache in which no node is missing."""
+    """A scheduler's cache that lacks no node."""
 
     at: datetime
     nodes: int
@@ -204,7 +206,7 @@ class WholeCache(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 class State(msgspec.Struct, frozen=True, omit_defaults=True):
     cluster: str = ""
     began: datetime | None = None
-    """The first record of the log."""
+    """The time of the log's first record."""
     nodes: ClusterNodes = ClusterNodes()
     waiting: Shelves[Waiting] = {}
     """Waiting pods by witness and pod."""
@@ -216,7 +218,7 @@ class State(msgspec.Struct, frozen=True, omit_defaults=True):
     """The last verdict about a node, and since when."""
     cache: WholeCache | None = None
     lost: list[SchedulerBlindSpot] = []
-    """Rows about lost nodes without the evidence of a complete cache."""
+    """Rows about lost nodes that still lack the evidence of a complete cache."""
 
 
 def remember(state: State, key: str, last: Waiting) -> State:

@@ -142,7 +142,10 @@ def _event(state: State, record: EventRecord) -> tuple[State, Sequence[Output]]:
 
 
 def _attempt(state: State, record: SchedulingAttemptRecord) -> tuple[State, Sequence[Output]]:
-    """Conclude from an attempt that was logged. The failure of a pod without a UID has no row: it may be gone."""
+    """Process an attempt from a scheduler's log.
+
+    The failure of a pod without a UID gets no row, because the pod may be gone.
+    """
     attempt = record.attempt
     namespace, _, pod = attempt.pod.partition("/")
     message = parse(attempt.text)
@@ -181,7 +184,7 @@ def _attempt(state: State, record: SchedulingAttemptRecord) -> tuple[State, Sequ
 
 
 class _FailureText(NamedTuple):
-    """A text about a pod that found no node, by one witness: its condition, an Event or the scheduler's log."""
+    """A text about a pod that found no node, from one witness: its condition, an Event or the scheduler's log."""
 
     witness: str
     text: str

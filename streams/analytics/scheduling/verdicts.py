@@ -23,11 +23,11 @@ from streams.rules.scheduling import blind_spot
 from streams.rules.scheduling.blind_spot import Cluster, Counted, Finding, Placement
 
 YOUNG: Final = timedelta(minutes=1)
-"""Time that a scheduler may take to notice a new or deleted node."""
+"""Time within which a scheduler notices a new or deleted node."""
 SETTLED: Final = timedelta(seconds=10)
-"""Records of one observation are at most this far apart."""
+"""Maximum distance of the records of one observation."""
 RETRIED: Final = timedelta(minutes=10)
-"""A listed pod's text is at most this old, because every version retries at least that often."""
+"""Maximum age of a listed pod's text, because every version retries at least that often."""
 STARVED: Final = timedelta(minutes=10)
 """A node without new pods for this long counts as evidence."""
 
@@ -48,7 +48,9 @@ def conclude(state: State, watermark: datetime) -> tuple[State, list[Row]]:
 
 
 def _judge(state: State, failure: OpenFailure, cluster: Cluster, witnessed: AbstractSet[str]) -> Iterator[Row]:
-    """`witnessed` has open failures' pods, by witness: no other adds anything to a condition (rules: blind-spots)."""
+    """`witnessed` has pods of open failures, by witness: no other witness adds anything to a condition
+    (rules: blind-spots).
+    """
     row = failure.row
     known = existing_for(state.nodes, row.ts, YOUNG)
     if known != row.nodes_known:
@@ -73,7 +75,7 @@ def evaluated(state: State, failure: OpenFailure, cluster: Cluster) -> Iterator[
 
 
 def _pinned_node_is_open(state: State, failure: OpenFailure) -> bool:
-    """Tell whether a DaemonSet's pod could go to its node, and could for a minute before the text."""
+    """Tell whether a DaemonSet's pod could go to its node, and could for the minute before the text."""
     node = state.nodes.nodes.get(failure.row.pinned_node)
     if not failure.daemon or node is None or node.open_since is None:
         return False

@@ -16,7 +16,7 @@ from streams.fold.findings.eviction import (
     PressureChange,
     Reclaim,
     frees_too_little,
-    gc_is_heard,
+    gc_counts_for,
     image_gc_head,
 )
 from streams.fold.findings.nodes import (

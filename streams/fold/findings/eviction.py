@@ -41,7 +41,7 @@ class EvictionSignal(NamedTuple):
 
     @property
     def assumption(self) -> str:
-        """Return a sentence about the origin of assumed thresholds; empty for those that a kubelet reported."""
+        """Return a sentence about the origin of assumed thresholds; empty if a kubelet reported them."""
         if self.intended_by:
             return f"No /configz was seen: the threshold is what the ConfigMap {self.intended_by} intends."
         return (
@@ -95,7 +95,9 @@ class Eviction(NamedTuple):
     updated_at: datetime
     found_late: bool = False
     time_known: bool = True
-    """True if a witness has the time; else `ts` is one of the bounds, and a row with the time replaces this one."""
+    """True if a witness has the time; otherwise `ts` is one of the bounds, and a row with the time replaces this
+    one.
+    """
     earliest: datetime | None = None
     latest: datetime | None = None
     threshold_kind: str = ""
@@ -116,7 +118,7 @@ class Eviction(NamedTuple):
             left, threshold = size(self.available), size(self.threshold)
             bound = f"the {threshold} threshold"
             by = f"{size(self.threshold - self.available)} " if left == threshold else ""
-        if self.available >= self.threshold:  # a minimum reclaim keeps an eviction going
+        if self.available >= self.threshold:  # a minimum reclaim prolongs an eviction
             return f"{low}, {left} available, not below {bound}"
         return f"{low}, {left} available, {by}below {bound}"
 
@@ -130,7 +132,7 @@ class Eviction(NamedTuple):
     def remark(self) -> str:
         """Return advice on how to find the culprit; empty if there is none."""
         is_memory = self.cause == "pressure" and self.resource == "memory"
-        is_whole = self.evidence != "log" or self.threshold is not None  # a log may have no more than the resource
+        is_whole = self.evidence != "log" or self.threshold is not None  # a log may name only the resource
         parsed = parse_evicted(self.message) if is_memory and is_whole else None
         if isinstance(parsed, PressureEviction) and parsed.complete and not parsed.offenders:
             bystander = "It was within its request, or not measured yet: others used the memory."
@@ -139,7 +141,9 @@ class Eviction(NamedTuple):
 
     @property
     def what(self) -> str:
-        """Return the eviction in words for the story; empty for a rejection, which the story counts with others."""
+        """Return the eviction in words for the story; empty for a rejection, because the story counts those with
+        others.
+        """
         pod = f"Pod {self.namespace}/{self.pod} was evicted"
         if self.cause == "limit":
             return " ".join(
@@ -193,8 +197,10 @@ GC_WAS: Final = {
 
 
 def image_gc_head(verdict: str, reason: str, *, goes_on: bool = True) -> str:
-    """Return a verdict as a clause, for the story, cards and alerts; `goes_on` is False if it is or may be over."""
-    if (verdict, reason) == ("persistent", "delete_error"):  # it runs, and has found what it wants to delete
+    """Return a verdict as a clause, for the story, cards and alerts; `goes_on` is False if the failure is or may be
+    over.
+    """
+    if (verdict, reason) == ("persistent", "delete_error"):  # image GC runs, and has found images to delete
         return f"Image GC {'fails' if goes_on else 'failed'} to delete images"
     words = GC_VERDICTS if goes_on else GC_WAS
     return f"Image GC {words.get(verdict, verdict)}"
@@ -213,10 +219,11 @@ def frees_too_little(verdict: str, reason: str) -> bool:
     return verdict == "insufficient_freed" or reason in _TOO_LITTLE
 
 
-def gc_is_heard(verdict: str, reason: str) -> timedelta:
-    """Return how long a failure counts. Its alert fires for as long by default, unless samples show it to continue.
+def gc_counts_for(verdict: str, reason: str) -> timedelta:
+    """Return how long a failure counts.
 
-    A run comes every 5 minutes, and the kubelet drops Events: silence after that is neither a failure nor a recovery.
+    By default its alert fires for the same time, unless samples show that it continues. A run comes every 5 minutes,
+    and the kubelet drops Events: silence after this time is neither a failure nor a recovery.
     """
     return _QUIET["insufficient_freed" if frees_too_little(verdict, reason) and verdict == "persistent" else verdict]
 

@@ -1,4 +1,4 @@
-"""Nodes, what each has left, their events, their kubelets' settings; sources that failed, and alerts."""
+"""Nodes and their remaining resources, their events, their kubelets' settings; failed sources, and alerts."""
 
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
@@ -276,7 +276,9 @@ class KubeletLogLine(NamedTuple):
 
     @property
     def what(self) -> str:
-        """Return a sentence about the line; empty if another table has it: evictions, refusals or failed image GC."""
+        """Return a sentence about the line; empty if another table has it, for evictions, refusals or failed image
+        GC.
+        """
         text = _LOG_LINES.get(self.said, "")
         amount = "an unknown size" if self.amount_bytes is None else size(self.amount_bytes)
         pod = f"{self.namespace}/{self.pod}"

@@ -89,7 +89,7 @@ class PodEnd(NamedTuple):
 
     @property
     def ending(self) -> str:
-        """Return the text after "was" for the end; empty if another sentence covers it, or no words fit."""
+        """Return the text after "was" for the end; empty if another sentence covers it, or no text fits."""
         evicted_by = "the eviction API" if self.actor == "eviction API" else self.actor
         drained = ", which drains the node" if self.actor in DRAINERS.values() else ""
         begun = "restarted" if self.container else "ended"

@@ -25,7 +25,7 @@ class Row(Protocol):
 RowType = TypeVar("RowType", bound=Row)
 
 TABLES: Final[dict[type[Row], str]] = {}
-"""Table of each row type. `node_samples` and `pod_samples` arrive as columns: see `streams.fold.batch`."""
+"""The table of each row type. `node_samples` and `pod_samples` arrive as columns: see `streams.fold.batch`."""
 HIGH_RATE: Final[set[str]] = set()
 """Tables that grow with every sample of every node."""
 NEVER_REPLACED: Final[set[str]] = set()
@@ -33,7 +33,7 @@ NEVER_REPLACED: Final[set[str]] = set()
 _COMPOSED: Final[dict[type[Row], tuple[str, ...]]] = {}
 _VERSIONS: Final[dict[type[Row], tuple[str, ...]]] = {}
 _FIRST_FLAG: Final = 62
-"""Bit of a version's first flag; the low bits are microseconds, or a number."""
+"""First bit of a version's flags; the bits below are microseconds, or a number."""
 _TIME_BITS: Final = 60
 _MICROSECOND: Final = timedelta(microseconds=1)
 _ONE_TIME: Final = timedelta(minutes=10)

@@ -42,7 +42,7 @@ from streams.kafka.settings import LandSettings
 SESSION_MS: Final = 20_000
 POLL_MS: Final = 100
 NEVER_MS: Final = 2**31 - 1
-"""Longest time between polls: an insert waits while the database is down. Heartbeats keep the membership."""
+"""Longest time between polls, because an insert waits while the database is down. Heartbeats keep the membership."""
 FETCH_BYTES: Final = 32 * 1024 * 1024
 MAX_RECORDS: Final = 5_000
 REVOCATION_SECONDS: Final = 15.0
@@ -56,7 +56,7 @@ log = structlog.get_logger(__name__)
 
 
 class Landing:
-    """Consumes topics and hands portions to a store on its own thread. A refused portion blocks all others."""
+    """Consumes topics and passes portions to a store on its own thread. A refused portion blocks all others."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class Landing:
             max_poll_interval_ms=NEVER_MS,
             max_partition_fetch_bytes=MAX_MESSAGE_BYTES,
             fetch_max_bytes=FETCH_BYTES,
-            check_crcs=False,  # TCP has checksums, and the broker checked
+            check_crcs=False,  # TCP has checksums, and the broker has checked the content
         )
         self._buffers = Buffers(self._settings, time.monotonic)
         self._unknown: set[TopicPartition] = set()
@@ -120,9 +120,9 @@ class Landing:
         self._retention = RetentionWatch(group, options, self._consumer.assignment, self._gaps)
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Land until `stop`. A portion that is being stored then is finished if that takes at most GRACE_SECONDS.
+        """Land until `stop`. A portion that is being stored is finished if that takes at most GRACE_SECONDS.
 
-        Raises what the store raised, except a TransientFailure, which is retried; KafkaError; or FilesUnusable.
+        Raises the store's errors, except TransientFailure, which is retried; KafkaError; or FilesUnusable.
         """
         self._consumer.subscribe(list(self._topics), listener=_Listener(self))
         try:
@@ -160,7 +160,7 @@ class Landing:
         self._connections.clear()
 
     def assigned(self, partitions: Collection[TopicPartition]) -> None:
-        """Mark partitions as unknown: nothing of them is stored before their begun portions are known."""
+        """Mark partitions as unknown: nothing of them is stored before their unfinished portions are known."""
         self._unknown |= set(partitions)
         self._joined = True
 
@@ -186,7 +186,7 @@ class Landing:
             yield "partitions are being assigned"
         for topic in self._topics if self._joined else ():
             if not self._consumer.partitions_for_topic(topic):
-                yield f"topic {topic} no longer exists, or its brokers are away: restart to recreate it"
+                yield f"topic {topic} no longer exists, or its brokers are down: restart to recreate it"
         if self._ignorance:
             yield self._ignorance
         for tp in sorted(self._leaderless & (self._unknown | self._known)):
@@ -301,7 +301,7 @@ class Landing:
     async def _finish(
         self, begun: Begun, by: Mapping[TopicPartition, Begun], stop: asyncio.Event, is_ours: Callable[[], bool]
     ) -> bool:
-        """Store a begun portion, including partitions that others have now, and commit ours.
+        """Store an unfinished portion, including partitions that now belong to others, and commit ours.
 
         Returns False if the topic was recreated. Messages that retention has deleted are skipped.
         """
@@ -381,7 +381,7 @@ class Landing:
                     raise Abandoned from None
                 wait_seconds = backoff.next_seconds()
                 why = reaching.explain_refusal(error)
-                log.warning("Kafka did not take the offsets", error=why, again_in_seconds=wait_seconds)
+                log.warning("Kafka did not accept the offsets", error=why, again_in_seconds=wait_seconds)
                 await asyncio.sleep(wait_seconds)
             else:
                 return

@@ -14,7 +14,10 @@ from streams.kafka.message import Message
 from streams.kafka.settings import LandSettings
 
 MAX_RANGES: Final = 64
-"""Most ranges of a portion. All are in the metadata of each of its intents, of which Kafka accepts 4 KiB."""
+"""Maximum number of ranges of a portion.
+
+All are in the metadata of each of its intents, of which Kafka accepts 4 KiB.
+"""
 
 
 class Range(NamedTuple):
@@ -36,7 +39,7 @@ _decode_intent: Final = msgspec.json.Decoder(_Intent).decode
 
 
 class Begun(NamedTuple):
-    """A portion that was begun, as the intent of one of its partitions describes it."""
+    """An unfinished portion, as described by the intent of one of its partitions."""
 
     topic: str
     ranges: tuple[Range, ...]
@@ -58,7 +61,7 @@ class Begun(NamedTuple):
         return _stored(self.topic, self.ranges)
 
     def follows(self, landed: Mapping[TopicPartition, Landed]) -> bool:
-        """Tell whether a store has everything before it. If not, storing it alone would hide missing messages."""
+        """Tell whether a store has everything before it. Otherwise, storing it alone would hide missing messages."""
         before = ((each, landed.get(TopicPartition(self.topic, each.partition))) for each in self.ranges)
         return all(at is None or each.start <= at.end for each, at in before)
 
@@ -68,7 +71,7 @@ class Begun(NamedTuple):
 
 
 class Portion(NamedTuple):
-    """The messages of some ranges of a topic, at most one of each partition, that are stored at once."""
+    """Messages of several ranges of a topic, at most one for each partition, that are stored together."""
 
     topic: str
     ranges: tuple[Range, ...]
@@ -149,7 +152,9 @@ class Buffers:
         self._buffers.pop(partition, None)
 
     def cut_due(self) -> Iterator[Portion]:
-        """Take out due messages and all others of their topic: an insert costs the database more than its rows."""
+        """Take out due messages and all others of their topic, because an insert costs the database more than its
+        rows.
+        """
         due = {partition.topic for partition, buffer in self._buffers.items() if self._due(buffer)}
         for topic in sorted(due):
             partitions = sorted(each for each in self._buffers if each.topic == topic)

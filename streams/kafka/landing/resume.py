@@ -63,10 +63,12 @@ class PartitionLog(NamedTuple):
     earliest: int
     end: int
     timestamp_ms: int | None = None
-    """Kafka's time of the last received, or else last landed message; None if the topic does not have it."""
+    """Kafka's time of the last received or else last landed message; None if the topic no longer has it."""
 
     def is_other_than(self, last: Landed) -> bool:
-        """Tell whether the log was cut back or recreated: it ends before that offset, or has another message."""
+        """Tell whether the log was truncated or recreated: it ends before that offset, or has another message
+        there.
+        """
         seen = self.timestamp_ms is not None and last.timestamp_ms != UNKNOWN_MS
         return self.end < last.end or (seen and self.timestamp_ms != last.timestamp_ms)
 

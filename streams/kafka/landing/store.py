@@ -50,7 +50,9 @@ def new_backoff() -> Backoff:
 
 
 class StoreThread:
-    """Stores portions one after the other, on a daemon thread: a hanging database does not keep the process alive."""
+    """Stores portions one at a time on a daemon thread, so that a hanging database does not keep the process
+    alive.
+    """
 
     def __init__(self, store: Store) -> None:
         self.refusals = 0

@@ -1,4 +1,4 @@
-"""Findings as messages: all rows that were concluded of one node at one time, by table and by column."""
+"""Encodes findings as messages: all rows about one node from records of one time, by table and by column."""
 
 from collections.abc import Sequence
 from datetime import datetime

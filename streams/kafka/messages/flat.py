@@ -56,7 +56,7 @@ def flat_samples(tables: Collection[str], record: AnyRecord, value: bytes) -> It
     if "pod_samples" in tables:
         try:
             pods = msgspec.structs.asdict(_summary.decode(value).pods)
-        except UNDECODABLE as error:  # of columns that no reducer reads
+        except UNDECODABLE as error:  # columns that no reducer reads
             log.warning("a summary has no flat rows of pods", node=record.node, reason=plain(error))
             return
         pods["volumes"] = pods["volumes"] or [""] * len(pods["uid"])  # an older version has none

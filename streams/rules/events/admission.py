@@ -40,9 +40,9 @@ class Refusal(NamedTuple):
     """The refusal of a pod. Amounts are in base units, cpu in millicores; None if the text has none."""
 
     refused_by: RefusedBy = ""
-    """Empty if the text does not name it."""
+    """The component that refused; empty if the text does not name it."""
     resource: str = ""
-    """The resource; for `node_pressure` the conditions of the node, joined by commas."""
+    """The resource; for `node_pressure` the node's conditions, joined by commas."""
     requested: int | None = None
     available: int | None = None
     capacity: int | None = None
@@ -116,7 +116,7 @@ _NO_ROOM_TO_PREEMPT: Final = re.compile(
     rf"[Nn]o set of running pods found to reclaim resources: \[\(res: {_NAME}, q: {_N}\).*",
     re.DOTALL,
 )
-"""A critical pod has no room even without all pods that it may preempt."""
+"""A critical pod finds no room even if all pods are preempted that may be."""
 _LACKED: Final = re.compile(rf"\(res: {_NAME}, q: {_N}\)")
 _MOST_LACKED: Final = 8
 _DISK_FULL: Final = "no space left on device"
@@ -126,7 +126,7 @@ _SHUTDOWNS: Final = frozenset(
         "Pod was rejected as the node is shutting down.",
     }
 )
-"""Texts of kubelets up to 1.21, which give the reason of pods that a shutdown ended, and of later ones."""
+"""Texts of pods that a shutdown ended: the reason in kubelets up to 1.21, and the text in later ones."""
 _POD_BUDGET: Final = re.compile(r"pod rejected, .*\b(cpus?|memory|hugepages-\w{1,20})\b.*", re.DOTALL)
 _BY_REASON: Final[dict[str, tuple[RefusedBy, str]]] = {
     "TopologyAffinityError": (

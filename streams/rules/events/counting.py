@@ -11,7 +11,7 @@ REFILL_SECONDS: Final = 300.0
 
 
 class Counted(NamedTuple):
-    """The last observation of an Event's name. `at` is in seconds since the epoch."""
+    """The last observed version of an Event's name. `at` is in seconds since the epoch."""
 
     uid: str
     total: int
@@ -26,7 +26,7 @@ class Bucket(NamedTuple):
 
 
 class Occurrences(NamedTuple):
-    """The occurrences that an observation adds; `lower_bound` if the true number can be higher."""
+    """The occurrences that an observation adds; `lower_bound` if the true number may be higher."""
 
     delta: int
     lower_bound: bool
@@ -39,8 +39,8 @@ def event_count(event: Event) -> int:
 
 
 def occurrences(event: Event, *, added: bool, before: Counted | None, now: Counted) -> Occurrences:
-    """Return the occurrences that a version of an Event adds to those counted `before` of the same name (rules:
-    event-counts).
+    """Return the occurrences that a version of an Event adds to those counted `before` of the same name
+    (rules: event-counts).
 
     0 for a repeated delivery, a relist, or a version older than the one before.
     """
@@ -66,7 +66,7 @@ def _first(event: Event, *, added: bool, now: Counted, vague: bool) -> Occurrenc
 
 
 def draw(bucket: Bucket | None, at: float, count: int) -> Bucket:
-    """Return the bucket after `count` events; with less than one token left, the next event is dropped unseen."""
+    """Return the bucket after `count` events. With less than one token left, the next event is dropped."""
     if bucket is None:
         return Bucket(max(0.0, BURST - count), at)
     refilled = min(BURST, bucket.tokens + max(0.0, at - bucket.at) / REFILL_SECONDS)

@@ -17,18 +17,18 @@ from streams.rules.eviction.trend import Line, Window, extend, line
 SWING_OF_CAPACITY: Final = 0.04
 """A smaller fall is noise."""
 COMES_BACK: Final = 0.4
-"""Share of a fall that must come back to make a turn."""
+"""Share of a fall that must be regained to count as a turn."""
 MAX_LOWS: Final = 6
 VALID: Final = 3.0
-"""The next low is awaited for this many times the period of the last ones."""
+"""The next low is expected within this many times the period of the last ones."""
 SLACK: Final = 0.1
-"""Share of a swing's height: a fall that goes this far below its lows is a new one."""
+"""Share of a swing's height: a fall that goes this far below its lows counts as a new one."""
 SLACK_ERRORS: Final = 3.0
 FEW_LOWS: Final = 4.0
 """Margin for the spread of few lows: this divided by the square of their degrees of freedom is added."""
 LEAST_NOISE: Final = 0.05
 UNKNOWN_NOISE: Final = 0.1
-"""Share of the height for the noise of lows: the minimum, and the value for two lows."""
+"""Share of the height that is added for the noise of lows: the minimum, and the value for two lows."""
 
 
 class Low(NamedTuple):
@@ -109,7 +109,7 @@ def floor(swings: Swings, now: float) -> Floor | None:
     spread = sum((low.seconds - middle) ** 2 for low in lows)
     slope = sum((low.seconds - middle) * (low.value - mean) for low in lows) / spread
     noise = UNKNOWN_NOISE * height
-    if count > 2:  # noqa: PLR2004  # two lie on any line
+    if count > 2:  # noqa: PLR2004  # two fit any line
         residue = sum((low.value - mean - slope * (low.seconds - middle)) ** 2 for low in lows)
         freedom = count - 2
         noise = max(sqrt(residue / freedom) * (1 + FEW_LOWS / freedom**2), LEAST_NOISE * height)
@@ -119,7 +119,7 @@ def floor(swings: Swings, now: float) -> Floor | None:
 
 
 AHEAD: Final = (60.0, 180.0, 600.0, 1800.0, 5400.0, 16_200.0, 48_600.0)
-"""Distances in seconds for which errors are learned; between them they are interpolated."""
+"""Forecast distances in seconds for which errors are learned; between them, errors are interpolated."""
 WEIGHT: Final = 0.35
 """Weight of the newest error."""
 SPREAD: Final = 1.28
@@ -127,13 +127,15 @@ SPREAD: Final = 1.28
 RATE_CHANGES: Final = 0.2
 """Least uncertainty of a rate, as a share of it, however steady it was."""
 NOISE_MEETS: Final = 1.5
-"""Deviations below the line of the lowest coming sample: one sample is enough to meet a threshold."""
+"""Deviations below the line that the lowest coming sample may have, because one sample is enough to meet a
+threshold.
+"""
 HORIZON_SPANS: Final = 12.0
-"""A line is extended by at most this many times the span that supports it."""
+"""A line is extended by at most this multiple of the span that supports it."""
 BAND_SPANS: Final = 36.0
 """The same limit for its latest time."""
 TRUSTED: Final = 2.0
-"""A fall must be this many times as large as the upward errors; otherwise nothing is forecast."""
+"""A fall must exceed the upward errors by this factor; otherwise nothing is forecast."""
 SAMPLE_SECONDS: Final = 10.0
 """Seconds between two checks of the kubelet, which is its delay."""
 

@@ -16,7 +16,7 @@ from streams.rules.values.expressions import Amount, either
 from streams.rules.values.version import is_at_least
 
 UNEXPLAINED: Final = 0.1
-"""Pods that together use less than this share do not explain the pressure. The value is our choice."""
+"""Pods that together use less than this share do not explain the pressure. We chose the value."""
 
 
 class RankedPod(NamedTuple):
@@ -93,13 +93,13 @@ def _measures(layout: Layout) -> dict[str, Measure]:
 
 MEASURES: Final[Mapping[Layout, Mapping[str, Measure]]] = {layout: _measures(layout) for layout in Layout}
 PROCESSES_COUNT_SINCE: Final = 20
-"""Minor version since which processes are compared; before, priority alone was."""
+"""Minor version since which processes are compared; before, only priority was."""
 
 Amounts: TypeAlias = tuple[Amount, ...]
 Comparison: TypeAlias = Callable[..., Amounts]
 _Key: TypeAlias = tuple[int, int, int, int, str, str, str, int]
 _COMPARED: Final = 4
-"""The part of a key that the kubelet compares; namespace, name and uid after it break ties."""
+"""The part of a key that the kubelet compares; namespace, name and uid after it only break ties."""
 
 
 def sort_key(is_pid: Amount, counts_processes: Amount) -> Comparison:

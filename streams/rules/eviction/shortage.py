@@ -1,4 +1,4 @@
-"""Words for the resource that a node is short of, shared by the story, cards and alerts."""
+"""Words for a node's scarce resource, shared by the story, cards and alerts."""
 
 from typing import Final
 

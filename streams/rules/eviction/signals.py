@@ -29,7 +29,7 @@ _TABLE: Final = (
     (CONTAINERFS_INODES_FREE, "inodes", "inodes of the file system of containers"),
     (PID_AVAILABLE, "pids", "process IDs"),
 )
-"""Every signal, the resource that starves, and what it measures in words."""
+"""Every signal, its scarce resource, and what it measures in words."""
 _CONDITIONS: Final = {
     "memory": "MemoryPressure",
     "ephemeral-storage": "DiskPressure",
@@ -43,18 +43,20 @@ SIGNALS: Final = tuple(signal for signal, _, _ in _TABLE)
 SETTABLE: Final = frozenset(
     {MEMORY_AVAILABLE, NODEFS_AVAILABLE, NODEFS_INODES_FREE, IMAGEFS_AVAILABLE, IMAGEFS_INODES_FREE, PID_AVAILABLE}
 )
-"""Signals whose thresholds a person sets; the kubelet derives the others' (rules: eviction-thresholds)."""
+"""Signals whose thresholds users set; the kubelet derives the thresholds of the others (rules:
+eviction-thresholds).
+"""
 
 RESOURCES: Final = {signal: resource for signal, resource, _ in _TABLE}
-"""The starved resource, as events and messages name it (rules: eviction-messages)."""
+"""The scarce resource, as events and messages name it (rules: eviction-messages)."""
 CONDITIONS: Final = {signal: _CONDITIONS[resource] for signal, resource in RESOURCES.items()}
 """The node condition that a met threshold of the signal sets."""
 _MEASURED: Final = {signal: words for signal, _, words in _TABLE}
 
 
 class Layout(StrEnum):
-    """Layout of a node's file systems: which of them pods' data, images and writable layers share (rules:
-    eviction-loop, eviction-order).
+    """Layout of a node's file systems: which of them pods' data, images and writable layers share
+    (rules: eviction-loop, eviction-order).
     """
 
     SINGLE = "single"
@@ -172,5 +174,5 @@ def uncounted_memory(usage: Amount, total: Amount, free: Amount, anonymous: Amou
 def held_back_memory(
     free: Amount, active_file: Amount, inactive_file: Amount, slab: Amount, available: Amount
 ) -> Amount:
-    """Return the bytes of these that the kernel does not promise in MemAvailable."""
+    """Return the part of these bytes that MemAvailable does not count as available."""
     return most(free + active_file + inactive_file + slab - available, 0)

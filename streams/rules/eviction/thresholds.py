@@ -123,8 +123,8 @@ def threshold_value(text: str, capacity: int) -> int:
 
 
 def percent_of(capacity: int, text: str) -> int:
-    """Return a percentage of a capacity, of which the kubelet keeps the fraction in 32 bits only (rules:
-    eviction-thresholds).
+    """Return a percentage of a capacity, of which the kubelet keeps the fraction in 32 bits only
+    (rules: eviction-thresholds).
 
     Raises InvalidQuantity for another text.
     """
@@ -249,11 +249,11 @@ def _float32(value: float, text: str) -> float:
 
 
 _SAME = 0.001
-"""Tolerance of a threshold: file systems are resized, and a Node's capacity is a bit below its device's."""
+"""Tolerance for a threshold: file systems are resized, and a Node's capacity is slightly below its device's."""
 _CAPACITY_OF = {
     MEMORY_AVAILABLE: "memory",
     NODEFS_AVAILABLE: "ephemeral-storage",
-    IMAGEFS_AVAILABLE: "ephemeral-storage",  # where the runtime has no file system of its own
+    IMAGEFS_AVAILABLE: "ephemeral-storage",  # if the runtime has no file system of its own
 }
 
 
@@ -287,9 +287,9 @@ def named_signal(
 def threshold_kind(
     signal: str, threshold: int | None, thresholds: Mapping[str, SignalThresholds], capacities: Mapping[str, int]
 ) -> str:
-    """Return which threshold of the signal this is, `hard` or `soft`; empty if neither or unknown.
+    """Return whether this is the signal's `hard` or `soft` threshold; empty if neither or unknown.
 
-    A hard eviction gives its pods no grace, a soft one at most `evictionMaxPodGracePeriod`.
+    A hard eviction gives its pods no grace period, a soft one at most `evictionMaxPodGracePeriod`.
     """
     of_signal = thresholds.get(signal)
     if threshold is None or of_signal is None:
@@ -315,7 +315,10 @@ def signal_by_node(
     kubelet_version: str,
     capacities: Mapping[str, int],
 ) -> str:
-    """Find the signal by the Node's capacities. With known settings, a disk other than its own has the images."""
+    """Find the signal by the Node's capacities.
+
+    With known settings, images are on a disk with another capacity than the node's.
+    """
     if threshold is None or not capacities:
         return ""
     thresholds = effective_thresholds(config, kubelet_version)

@@ -41,7 +41,7 @@ JUMP_BACK: Final = 4.0
 
 
 class Line(NamedTuple):
-    """The result of a window: units of the value, and seconds."""
+    """The result of a window: in units of the value, and seconds."""
 
     per_second: float
     error: float
@@ -150,7 +150,7 @@ def line(window: Window, off: Callable[[float], float] | None = None) -> Line | 
         lowest, highest = max(lowest, slope - tolerance), min(highest, slope + tolerance)
         if lowest > highest:
             break
-        # of the residuals
+        # standard deviation of the residuals
         steps = yy_steps - 2 * slope * xy_steps + slope * slope * xx_steps
         found = (n, slope, error, residue, steps, last + (y_sum - slope * x_sum) / n, -x)
     return _line(*found) if found else None

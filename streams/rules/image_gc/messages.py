@@ -43,7 +43,7 @@ class ImageGcFailure(NamedTuple):
     """`partial` if something was freed, `noop` if nothing was eligible, `error` if the run was aborted."""
     reason: Reason
     wanted_bytes: int | None = None
-    """Since 1.35 only errors in deletion name it."""
+    """None since 1.35, except for deletion errors."""
     freed_bytes: int | None = None
     usage_percent: int | None = None
     """1.35 and later."""

@@ -1,6 +1,6 @@
 """Finds kubelet settings that deserve a warning, by one table of rules (rules: kubelet-warnings, allocatable).
 
-Each concludes from what `/configz`, the Node, its pods and Events show, and is silent where that is not known.
+Each rule uses `/configz`, the Node, its pods and Events, and gives no warning if these do not show enough.
 """
 
 from collections.abc import Callable, Iterator, Mapping

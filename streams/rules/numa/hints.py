@@ -57,7 +57,7 @@ def amount_hints(
 
 
 def fewest(total: Mapping[int, int], requested: int) -> int:
-    """Return how many NUMA nodes an empty machine would need."""
+    """Return the smallest number of NUMA nodes that an empty machine would need."""
     return next((len(a) for a in affinities(total) if _sum(total, a) >= requested), len(total))
 
 
@@ -157,7 +157,7 @@ def _rank(hint: Hint, needed: int, distances: Mapping[int, Mapping[int, int]] | 
 
 
 def mask(numa_nodes: Iterable[int]) -> int:
-    """Return a bit for each NUMA node: by this the kubelet orders sets of equally many."""
+    """Return a bit mask of NUMA nodes, by which the kubelet orders sets of equal size."""
     return sum(1 << numa for numa in numa_nodes)
 
 

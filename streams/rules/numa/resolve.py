@@ -19,7 +19,7 @@ from streams.rules.numa.sources import (
 from streams.rules.numa.topology import NumaTopology, lowest_cpus
 
 WHOLE_NODE: Final = -1
-"""Used instead of a NUMA node for numbers of the whole node."""
+"""Stands in for the NUMA node in numbers of the whole node."""
 SINGLE_NUMA_NODE: Final = "single_numa_node"
 RESERVED_CPUS: Final = "reserved_cpus"
 

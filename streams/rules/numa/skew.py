@@ -15,7 +15,7 @@ _FEWEST: Final = 3
 """A rank correlation of fewer nodes is meaningless."""
 
 
-class Aged(NamedTuple):
+class NodeAge(NamedTuple):
     """A node by its age; tuples sort from the oldest on."""
 
     created_at: datetime
@@ -45,10 +45,10 @@ class LateJoiners(NamedTuple):
         return self.groups[0].ratio - self.groups[-1].ratio if len(self.groups) > 1 else None
 
 
-def late_joiners(nodes: Sequence[Aged], group_gap: timedelta = GROUP_GAP) -> LateJoiners:
+def late_joiners(nodes: Sequence[NodeAge], group_gap: timedelta = GROUP_GAP) -> LateJoiners:
     """Relate the ratios of `nodes` to their ages; the order of `nodes` does not matter."""
     ordered = sorted(nodes)
-    groups: list[list[Aged]] = []
+    groups: list[list[NodeAge]] = []
     for aged in ordered:
         if groups and aged.created_at - groups[-1][-1].created_at < group_gap:
             groups[-1].append(aged)

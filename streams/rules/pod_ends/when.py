@@ -15,7 +15,7 @@ _READY = ("ContainersReady", "Ready")
 _STARTS = timedelta(seconds=1)
 _SECOND = timedelta(seconds=1)
 _ONCE = ("Never", "OnFailure")
-"""Policies under which a container that exits with 0 is not started again."""
+"""Policies under which a container that exits with 0 is not restarted."""
 _LONGEST_GRACE_SECONDS = 7 * 86_400
 """The API's times have no fractions."""
 

@@ -105,8 +105,8 @@ def effective_limits(pod: Pod) -> dict[str, int]:
 
 @memoized
 def eviction_requests(pod: Pod) -> dict[str, int]:
-    """Return the requests that the eviction ranking compares with usage, as the kubelet allocated them (rules:
-    eviction-order).
+    """Return the requests that the eviction ranking compares with usage, as the kubelet allocated them
+    (rules: eviction-order).
 
     Overhead counts only with a request. A pod with pod-level resources has these alone.
     """
@@ -133,8 +133,8 @@ def memory_limit(pod: Pod) -> int | None:
 
 @memoized
 def exclusive_cpus(pod: Pod) -> int:
-    """Return how many CPUs the static CPU Manager pins for a pod, if it is the node's policy (rules:
-    exclusive-cpus).
+    """Return how many CPUs the static CPU Manager pins for a pod, if it is the node's policy
+    (rules: exclusive-cpus).
 
     Only containers of Guaranteed pods with a whole number of CPUs count, and no pod with pod-level resources (except
     with an alpha gate of 1.36). Later containers take over the CPUs of a finished init container, so they count

@@ -1,5 +1,5 @@
-"""Finds the nodes that a pod's device claims allow, like the scheduler's DynamicResources (rules:
-scheduler-devices).
+"""Finds the nodes that a pod's device claims allow, like the scheduler's DynamicResources
+(rules: scheduler-devices).
 
 If the evidence does not decide, the result is unknown.
 """

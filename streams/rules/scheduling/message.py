@@ -17,7 +17,7 @@ _COMBINED: Final = "(combined from similar events): "
 _NO_NODES: Final = "no nodes available to schedule pods"
 _DELETING: Final = "skip schedule deleting pod"
 _NODES: Final = re.compile(r"0/([0-9]{1,9}) nodes are (?:un)?available:?")
-"""Volcano has it the other way round."""
+"""Volcano has the opposite order."""
 _NEXT_REASON: Final = re.compile(r", (?=[0-9]{1,9} )")
 _REASON: Final = re.compile(r"([0-9]{1,9}) (.*)", re.DOTALL)
 _PREEMPTION: Final = re.compile(r"(?<= )preemption: ")
@@ -153,7 +153,7 @@ _CRASH_LOOP: Final = "CrashLoopBackOff"
 def waits_for(pod: Pod) -> str:
     """Return why a pending pod waits: the scheduler's text, or the state of the first container that cannot start.
 
-    Empty if the status has no reason, and for a text about nodes, which `scheduling_failures` has taken apart.
+    Empty if the status has no reason, and for a text about nodes, which is in `scheduling_failures`.
     """
     status = pod.status
     if status.phase != "Pending":

@@ -44,7 +44,7 @@ class BoundPod(NamedTuple):
 
     @property
     def importance(self) -> tuple[int, datetime]:
-        """Sorts the most important first."""
+        """Return a sort key, most important pod first."""
         return -(self.priority or 0), self.started_at or _LATEST
 
 
@@ -70,20 +70,22 @@ class Target(NamedTuple):
 
     @property
     def cost(self) -> tuple[int, int, int, int]:
-        """The scheduler takes the node with the lowest."""
+        """Return the cost; the scheduler takes the node with the lowest one."""
         priorities = [each.pod.priority or 0 for each in self.victims]
         broken = sum(each.breaks_budget for each in self.victims)
         return broken, priorities[0], sum(each + _LOWEST for each in priorities), len(priorities)
 
     @property
     def began(self) -> datetime:
-        """Start of the oldest of the most important victims: among nodes of equal cost, the latest wins."""
+        """Return the start of the oldest of the most important victims: among nodes of equal cost, the latest
+        wins.
+        """
         return self.victims[0].pod.importance[1]
 
 
 class Preemption(NamedTuple):
     targets: Sequence[Target] = ()
-    """The best; several if nothing the scheduler compares tells them apart."""
+    """The best targets; several if nothing that the scheduler compares distinguishes them."""
     reason: str = ""
     """Reason why it would end no pod."""
     unknown: Sequence[str] = ()
@@ -156,7 +158,7 @@ class _Trial:
         self.unknown: list[str] = []
 
     def any_passes(self) -> bool | None:
-        """Tell whether a node takes the pod as it is; None if that is unknown."""
+        """Tell whether a node takes the pod without preemption; None if that is unknown."""
         passing = [node for node in self._nodes if not self._against(node.state)]
         return True if any(not self._missing(node.state) for node in passing) else None if passing else False
 
@@ -191,7 +193,7 @@ class _Trial:
         return sorted(lower, key=lambda each: (each.importance, each.itself.namespace, each.pod))
 
     def _not_spared(self, state: NodeState, place: Place, lower: Sequence[BoundPod]) -> list[Victim]:
-        """Put the pods back while the new one still fits: those whose budgets would break first."""
+        """Put the pods back while the new one still fits: first those whose budgets would be violated."""
         victims, broken = list[Victim](), self._breaking(lower)
         for breaks, each in sorted(zip(broken, lower, strict=True), key=lambda pair: not pair[0]):
             more = _more(state, each)
@@ -204,7 +206,7 @@ class _Trial:
         return sorted(victims, key=lambda victim: victim.pod.importance)
 
     def _breaking(self, pods: Sequence[BoundPod]) -> list[bool]:
-        """Return whether the end of each pod breaks a budget, after those of the pods before it."""
+        """Return whether ending each pod violates a budget, after the pods before it have ended."""
         ended, broken = Counter[str](), list[bool]()
         for each in pods:
             itself, breaks = each.itself, False

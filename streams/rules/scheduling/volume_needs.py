@@ -274,7 +274,7 @@ def volume_reasons(
         if each.unknown or each.in_use is None:
             unknown.append(unattached(each.volume))
         if each.delayed:
-            # Of those that are reserved for it, the scheduler looks at whichever comes first.
+            # The scheduler looks at the first one that is reserved for it.
             wanted = len(each.candidates) if each.reserved else crowd[each.storage_class]
             against, missing = _choosing(each, node, labels, wanted)
             reasons += against

@@ -153,9 +153,9 @@ def zipped() -> bytes:
 
 WRONG_FILES: Final = {
     "capture.jsonl": (b"", "the file is empty"),
-    "dump.tar": (tar(""), "this is a tar archive that holds nothing known"),
-    "dump.tar.gz": (tar("gz"), "this is a tar archive that holds nothing known"),
-    "capture.zip": (zipped(), "this is a zip archive that holds nothing known"),
+    "dump.tar": (tar(""), "this is a tar archive without anything that Leadsman reads"),
+    "dump.tar.gz": (tar("gz"), "this is a tar archive without anything that Leadsman reads"),
+    "capture.zip": (zipped(), "this is a zip archive without anything that Leadsman reads"),
     "kubelet.log": (
         b"Nov 21 04:11:12 n1 kubelet[1]: Starting\n" * 3,
         "a kubelet's journal without lines in klog's format",
@@ -201,7 +201,10 @@ def test_a_folder_without_anything_known_names_what_would_be_read(tmp_path: Path
     (tmp_path / "notes.txt").write_text("hello")
     done = leadsman("inspect", tmp_path)
     assert done.returncode == NO_SOURCE
-    assert f"{tmp_path}: nothing in this folder is known: no capture (*.jsonl, plain, .gz or .zst)" in done.stderr
+    assert (
+        f"{tmp_path}: this folder has nothing that Leadsman reads: no capture (*.jsonl, plain, .gz or .zst)"
+        in done.stderr
+    )
 
 
 def test_a_path_that_is_not_there_is_reported(tmp_path: Path) -> None:

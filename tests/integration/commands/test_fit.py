@@ -220,7 +220,7 @@ def test_a_pending_pod_gets_the_schedulers_scores_where_it_sees_room(late_joiner
     said = " ".join(leadsman("fit", "--pod", "shop/needs-8", db=late_joiners).stdout.split())
     assert "2 nodes score highest, with 416 of 1,400." in said
     assert "which can put another node first: ImageLocality (at most 100: no source has the images on nodes)" in said
-    assert "Other profiles and extenders score otherwise" in said
+    assert "Other profiles and extenders score differently" in said
 
 
 def test_a_node_that_is_asked_about_alone_scores_highest_only_if_no_other_scores_higher(late_joiners: Path) -> None:

@@ -22,7 +22,7 @@ from ingest.model.cpuset import format_cpuset
 from ingest.normalize.decoded import Decoded
 from sql.database.open import Database, connect
 from sql.landing.batches import DatabaseCheckpoints, Lander
-from sql.questions.fit import Known, read_known
+from sql.questions.fit import ClusterFacts, read_known
 from sql.schema.migrate import migrate
 from streams.analytics.registry import analytics
 from streams.local.replay import Replay
@@ -65,7 +65,7 @@ class Asked(NamedTuple):
 class Recording(NamedTuple):
     """Contents of the database at each sweep, and its rows at the end."""
 
-    known: dict[str, Known]
+    known: dict[str, ClusterFacts]
     tables: dict[str, list[dict[str, Any]]]
 
 

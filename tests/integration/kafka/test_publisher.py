@@ -100,7 +100,7 @@ async def test_a_refused_message_is_retried_with_backoff_until_it_is_accepted(ka
         await taken
         assert clock.slept[:4] == [0.2, 0.4, 0.8, 1.0]
         assert list(publisher._why_not()) == [
-            "Kafka takes no messages: The timestamp of the message is out of acceptable range."
+            "Kafka accepts no messages: The timestamp of the message is out of acceptable range."
         ]
         await admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, name, takes)])
         await refused

@@ -56,7 +56,7 @@ async def test_the_next_watcher_finds_the_version_that_was_stored_last(kafka: Ka
 async def test_a_foreign_or_too_large_commit_does_not_count_as_versions(
     offset: int, metadata: str, kafka: Kafka
 ) -> None:
-    """The topic has one message, so one that was cut back or recreated ends before 2."""
+    """The topic has one message, so one that was truncated or recreated ends before 2."""
     watcher = Watcher(kafka)
     await watcher.make()
     async with started(AIOKafkaConsumer(group_id=watcher.group, bootstrap_servers=watcher.servers)) as consumer:

@@ -57,7 +57,7 @@ def test_messages_in_recreated_topics_are_analysed_and_stored(
         assert _of_the_cluster(pipeline.digest()) == _of_the_cluster(embedded)
         assert _errors(clickhouse.dsn("anew")) == _errors(clickhouse.dsn("embedded"))
         assert "recreated" in worker.log.read_text()
-        assert "was cut back or recreated" in lander.log.read_text()
+        assert "was truncated or recreated" in lander.log.read_text()
 
 
 def _of_the_cluster(tables: Sequence[TableDigest]) -> list[TableDigest]:

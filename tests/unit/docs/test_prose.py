@@ -1,13 +1,14 @@
 """The linter of texts: each rule finds what `docs/writing.md` forbids, and leaves correct English alone."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 from paths import ROOT
 from prose.__main__ import OPEN
 from prose.rules import LONGEST, RULES, Kind, Rule, judge, sentences, words
-from prose.texts import docstrings, document
+from prose.texts import comments, docstrings, document
 
 FORBIDDEN = {
     "whoever": "The token goes to whoever asks.",
@@ -27,6 +28,12 @@ FORBIDDEN = {
     "as-x-has-it": "It needs rights, as administrators have them.",
     "some-hundred": "One process handles some hundred nodes.",
     "is-to-be": "The alert is to be sent.",
+    "away": "The publisher waits while Kafka is away.",
+    "heard": "The cluster was last heard of at noon.",
+    "in-vain": "The scheduler tries each pod in vain.",
+    "of-ours": "Remember a message of ours.",
+    "cut-back": "The topic was cut back.",
+    "for-causal": "It waits, for it cannot be stopped.",
     "free-were": "It asked for 2; free were 13.",
     "declarative-what": "What could not be seen is a row.",
     "sentence-start": "Of a pod without a node nothing is known.",
@@ -118,3 +125,10 @@ def test_a_docstring_starts_with_its_subject_or_a_verb_in_product_and_tests(star
 def test_documents_are_clean() -> None:
     """Only parts of the code may still have findings."""
     assert [part for part in json.loads(OPEN.read_text("utf-8")) if part.endswith(".md")] == []
+
+
+def test_a_comment_is_judged_without_the_codes_of_other_tools() -> None:
+    source = "x = 1  # noqa: S603  # Kafka is away\n"
+    (text,) = comments(source, Path("streams/kafka/app.py"))
+    assert (text.part, text.place, text.text) == ("streams.kafka", "streams/kafka/app.py:1", "Kafka is away")
+    assert [found.rule for found in judge(text.text, text.kind)] == ["away"]

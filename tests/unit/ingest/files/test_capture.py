@@ -347,10 +347,13 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
         (b"hello\nworld\n", "no Kubernetes objects: other text"),
         (b'{"level":"info"}\n' * 5, "it has no observations"),
         (GOOD[:50], "it has no observations"),
-        (b"etc/\0".ljust(257, b"\0") + b"ustar\x0000" + b"\0" * 700, "a tar archive that holds nothing known"),
+        (
+            b"etc/\0".ljust(257, b"\0") + b"ustar\x0000" + b"\0" * 700,
+            "a tar archive without anything that Leadsman reads",
+        ),
         (
             gzip.compress(b"etc/\0".ljust(257, b"\0") + b"ustar\x0000" + b"\0" * 700, mtime=0),
-            "a tar archive that holds nothing known",
+            "a tar archive without anything that Leadsman reads",
         ),
     ],
 )

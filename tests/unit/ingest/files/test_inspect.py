@@ -87,7 +87,7 @@ def test_gap_is_longer_than_three_times_the_median(tmp_path: Path) -> None:
     assert [(gap.start - TS, gap.end - TS, gap.usual_seconds) for gap in inspection.gaps] == [
         (timedelta(seconds=70), timedelta(seconds=101), 10.0)
     ]
-    assert str(inspection.gaps[0]) == "no stats/summary for 31 s where one came every 10 s"
+    assert str(inspection.gaps[0]) == "no stats/summary for 31 s, usually every 10 s"
 
 
 def test_gaps_are_each_nodes_own(tmp_path: Path) -> None:
@@ -184,7 +184,7 @@ def test_rendering_reports_everything_that_was_found(tmp_path: Path) -> None:
     for part in (
         "5 observations, 1 node\n",
         "from 2026-11-21T04:00:00Z to 2026-11-21T04:01:35Z, 1 min 35 s",
-        "no stats/summary for 70 s where one came every 10 s",
+        "no stats/summary for 70 s, usually every 10 s",
         "refused",
         "not_json",
         f"{tmp_path}/capture.jsonl:6",

@@ -7,7 +7,7 @@ import pytest
 from components.rows import store
 from fakes.pending import node, room, seen
 from sql.database.open import Database
-from sql.questions.fit import Known, read_known
+from sql.questions.fit import ClusterFacts, read_known
 from sql.questions.fit_pending import pending_pod
 from sql.questions.queries import BadParameter
 from streams.questions.fit import Answer, answer
@@ -28,7 +28,7 @@ def pod(name: str, on: str = "", **spec: Any) -> dict[str, Any]:
     return {"metadata": metadata, "spec": {"containers": [{"name": "c"}], "nodeName": on, **spec}, "status": {}}
 
 
-def answered(known: Known, asked: FitRequest, request: PodRequest) -> Answer:
+def answered(known: ClusterFacts, asked: FitRequest, request: PodRequest) -> Answer:
     return answer(asked, known.candidates, {}, known.scheduler_minor, pod=request, everywhere=known.everywhere)
 
 

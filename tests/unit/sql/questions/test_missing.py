@@ -153,7 +153,7 @@ def test_contradicting_events_are_named_with_an_empty_answer(database: Database)
     for query in TELLING:
         told = why_empty(known, query, {"cluster": "alone"})
         assert told.startswith("Cluster alone: no "), query.name
-        assert "but Events tell of it: " in told
+        assert "but Events mention it: " in told
         assert f"{query.events[0]} (3 times)" in told
         assert "the last at 2026-07-01 12:00:00 UTC: leadsman query events" in told
     evidence(database, "unread")

@@ -22,7 +22,7 @@ from ingest.model.objects.pod import Container, Pod, PodMetadata, PodSpec, PodSt
 from ingest.model.records import PodRecord
 from profiles import drawn
 from sql.database.open import Database
-from sql.questions.fit import Known, read_known
+from sql.questions.fit import ClusterFacts, read_known
 from sql.questions.pending import calculate
 from sql.questions.queries import BadParameter
 from streams.analytics import pod_bindings
@@ -327,7 +327,7 @@ def test_the_view_agrees_with_the_rules_about_places_and_neighbours(database: Da
 
 
 def agrees(
-    told: dict[str, dict[str, Any]], asked: dict[str, Any], labels: dict[str, dict[str, str]], known: Known
+    told: dict[str, dict[str, Any]], asked: dict[str, Any], labels: dict[str, dict[str, str]], known: ClusterFacts
 ) -> None:
     """The view and the rules agree about each node of a cluster."""
     wanted = PodRequest(
@@ -565,7 +565,7 @@ def test_the_overhead_of_a_runtime_class_is_asked_for_too(told: Told) -> None:
 # What the tables know.
 
 
-def read(database: Database, cluster: str = "", node: str = "") -> Known:
+def read(database: Database, cluster: str = "", node: str = "") -> ClusterFacts:
     return read_known(database, cluster, node, with_pods=True)
 
 

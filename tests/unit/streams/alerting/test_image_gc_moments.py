@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from streams.alerting.rules_file import default_rules
-from streams.fold.findings import gc_is_heard
+from streams.fold.findings import gc_counts_for
 
 
 @pytest.mark.parametrize(
@@ -20,4 +20,4 @@ from streams.fold.findings import gc_is_heard
 )
 def test_a_card_lasts_as_long_as_its_alert_by_default(verdict: str, reason: str, alert: str) -> None:
     kept = default_rules().of(alert).keep_firing_seconds
-    assert gc_is_heard(verdict, reason) == timedelta(seconds=kept)
+    assert gc_counts_for(verdict, reason) == timedelta(seconds=kept)

@@ -123,7 +123,7 @@ async def test_messages_that_faust_skipped_are_not_committed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("is_stopped", "what"), [(False, "answer in time"), (True, "take the last states within 20 s")]
+    ("is_stopped", "what"), [(False, "answer in time"), (True, "accept the last states within 20 s")]
 )
 async def test_an_agent_that_does_not_end_in_time_ends_the_worker_with_a_message(
     is_stopped: bool, what: str, monkeypatch: pytest.MonkeyPatch

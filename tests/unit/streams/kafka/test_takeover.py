@@ -51,7 +51,7 @@ def test_every_message_is_covered_read_or_reported(committed: int, covered: int,
 
 @pytest.mark.parametrize("covered", [90, 100, 110])
 def test_a_topic_that_ends_before_the_last_read_offset_is_read_from_its_beginning(covered: int) -> None:
-    """It was cut back or made anew; logs know by the times which messages they have."""
+    """It was truncated or recreated; logs know by the times which messages they have."""
     assert start("x.nodes", 3, 100, covered, 5, 80) == Start(5, (Gap("replaced", "x.nodes", 3, 80, 100),))
     assert start("x.nodes", 3, 100, covered, 5, 100).offset >= 90
 

@@ -64,7 +64,7 @@ def test_an_object_with_an_impossible_time_is_used_without_it_and_dead_lettered(
     )
     assert "after" in {each.name for each in database.of(NodeEvent)}
     assert set(report.dead_letters) == {"impossible_time"}
-    assert all("impossible of what was observed at 2026-" in reason for _, reason in letters(database))
+    assert all("impossible for an observation at 2026-" in reason for _, reason in letters(database))
     times = [value for row in database.rows.values() for value in row if isinstance(value, datetime)]
     assert max(times) - min(times) < timedelta(days=1), "each is around the observations"
 

@@ -6,7 +6,7 @@ from typing import Any
 from components.rows import T0, row
 from streams.fold.findings import Alert, Eviction
 from streams.questions.backtest import (
-    Announced,
+    AnnouncingAlert,
     Episode,
     Verdict,
     announced,
@@ -62,8 +62,8 @@ def test_causes_resources_and_nodes_are_incidents_of_their_own_and_limits_are_no
 
 def test_lead_time_is_from_firing_to_the_first_eviction() -> None:
     incident = incidents([eviction(100), eviction(130, "q")])[0]
-    assert announced(incident, [episode(10, 200)]) == [Announced("EvictionThresholdNear", 90.0)]
-    assert announced(incident, [episode(10, None)]) == [Announced("EvictionThresholdNear", 90.0)]
+    assert announced(incident, [episode(10, 200)]) == [AnnouncingAlert("EvictionThresholdNear", 90.0)]
+    assert announced(incident, [episode(10, None)]) == [AnnouncingAlert("EvictionThresholdNear", 90.0)]
 
 
 def test_an_alert_that_came_late_was_over_or_is_about_something_else_announces_nothing() -> None:
@@ -78,7 +78,7 @@ def test_an_alert_that_came_late_was_over_or_is_about_something_else_announces_n
 def test_image_gc_that_fails_announces_evictions_for_want_of_disk() -> None:
     broken = episode(0, None, alertname="ImageGCInvalidCapacity", labels={})
     assert announced(incidents([eviction(60, resource="inodes")])[0], [broken]) == [
-        Announced("ImageGCInvalidCapacity", 60.0)
+        AnnouncingAlert("ImageGCInvalidCapacity", 60.0)
     ]
     assert announced(incidents([eviction(60)])[0], [broken]) == []
 

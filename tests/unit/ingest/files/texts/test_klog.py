@@ -342,7 +342,7 @@ def test_log_lines_counted_by_an_event_are_marked_and_dropped_ones_are_not() -> 
     lines = "\n".join(KLOG.replace("12:44:17", f"12:44:{second}") for second in (10, 20, 30, 40))
     event = DumpEvent("EvictionThresholdMet", "Node//n1", AT.replace(second=10), AT.replace(second=40), 2)
     found = placed(read_log(lines.encode()), "n1", NEWEST, grouped([event]), {}, is_dated=True)
-    assert [each.line.told for each in found] == [True, False, False, True]
+    assert [each.line.is_reported for each in found] == [True, False, False, True]
 
 
 def fact(resource: str, value: object, identity: tuple[str, ...] = ()) -> Fact:
@@ -373,7 +373,7 @@ def test_an_event_without_a_first_time_or_a_zone_still_reports_its_line(
         "firstTimestamp": first,
         "lastTimestamp": last,
     }
-    assert [each.told for each in kept(tmp_path, KLOG, fact(EVENTS.name, event))] == [True]
+    assert [each.is_reported for each in kept(tmp_path, KLOG, fact(EVENTS.name, event))] == [True]
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from streams.fold.findings import EvictionSignal, NodeRow, PodBinding
 T0 = datetime(2026, 7, 1, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
 GIB = 1 << 30
-COSTS = "this asks no disruption budget and loses emptyDir data"
+COSTS = "this ignores disruption budgets and loses emptyDir data"
 
 
 def item(fact: str, *nodes: str, short_of: str = "memory", **values: Any) -> Item:
@@ -84,7 +84,7 @@ def test_a_pod_with_a_controller_is_stopped_before_one_without() -> None:
     [
         ("Job", "; a Job starts its work again; uncordon later): kubectl cordon a && kubectl delete pod -n shop p"),
         ("StatefulSet", "; a pod with a local volume waits for its node; uncordon later): kubectl cordon a &&"),
-        ("DaemonSet", "a pod of a DaemonSet that is deleted comes back to its node at once"),
+        ("DaemonSet", "a deleted pod of a DaemonSet is recreated on its node at once"),
         ("Node", "static pod on its node: a deletion of the pod does not stop it"),
     ],
 )

@@ -85,7 +85,7 @@ def test_a_form_of_a_question_is_asked_by_its_word_and_an_empty_answer_says_why(
     assert '<th scope="col" class="num">pods</th>' in counted
     empty = asked(database, name="oom_storms", **{"p.cluster": "c"})
     assert "No rows. " in empty
-    with pytest.raises(BadScope, match="cannot be asked by 'moon'"):
+    with pytest.raises(BadScope, match="has no form by='moon'"):
         asked(database, name="evicted_pods", **{"p.by": "moon"})
 
 
