@@ -196,10 +196,12 @@ _WORDS: Final = (
     "sig",
 )
 _SAID: Final = (
-    *("bearer ", "basic ", "authorization", "password ", "passwd ", "passphrase ", "pass ", "masterauth "),
-    *("identified ", "config set ", "configure set ", '\\"value', "value:"),
+    *("bearer ", "basic ", "password ", "passwd ", "passphrase ", "pass ", "masterauth ", "identified "),
+    *("config set ", "configure set "),
 )
 """Substrings that show a possible secret in a document without any of the other marks."""
+_SAID_IN_A_WORD: Final = ("authorization", '\\"value', "value:")
+"""Those of them without a space: most documents have none."""
 
 
 def _behind(texts: Iterable[str]) -> str:
@@ -221,10 +223,10 @@ _UNDERSCORE: Final = re.compile(
     rf"|{_behind(('github_pat_', 'hf_', 'npm_', 'dop_v1_', 'k_live_', 'k_test_', 'glsa_', 'glc_', 'dckr_pat_'))}"
     rf"|{_behind(('dckr_oat_', 'gsk_', 'lin_api_', 'figd_', 'whsec_'))})"
 )
-_MARKS: Final = (
-    *("IQoJb3JpZ2lu", "oGZXIvYXdz", "GR1348941", "ABSK", "dapi", "1//0", "JQQJ99", "Q~", "GOOG1", "eyAi", "ewog"),
-    *("ew0K", "ZXlK", "ops_eyJ", "-----END "),
-)
+_WITH_K: Final = ("AKIA", "AGE-SECRET-KEY-1", "ew0K", "ZXlK")
+_WITH_Q: Final = ("IQoJb3JpZ2lu", "JQQJ99", "Q~")
+_WITH_G: Final = ("-----BEGIN ", "oGZXIvYXdz", "GR1348941", "GOOG1")
+_MARKS: Final = ("dapi", "1//0", "eyAi", "ewog", "-----END ")
 _COLON: Final = re.compile(
     rf":(?<=[a-z0-9]:)(?:(?<=[a-z]:)(?:{_behind(f'{each}:' for each in _LAST_WORDS)})|(?<=[0-9]:)(?=aa[\w-]{{30}}))"
 )
@@ -297,7 +299,8 @@ def _may_name_secret(folded: str) -> bool:
         or ("=" in folded and _has_word(folded))
         or (">" in folded and _has_secret_name_before(folded, ">"))
         or ("'" in folded and _has_secret_name_before(folded, "':"))
-        or any(map(folded.__contains__, _SAID))
+        or (" " in folded and any(map(folded.__contains__, _SAID)))
+        or any(map(folded.__contains__, _SAID_IN_A_WORD))
         or _has_command(folded)
     )
 
@@ -311,7 +314,7 @@ def _has_word(folded: str) -> bool:
 
 
 def _has_command(text: str) -> bool:
-    return any(each in text for each in _COMMANDS)
+    return any(map(text.__contains__, _COMMANDS))
 
 
 def _has_secret_name_before(folded: str, separator: str) -> bool:
@@ -325,11 +328,15 @@ def is_secret(name: str) -> bool:
 
 
 def _may_be_opaque(text: str) -> bool:
-    """Return False only if `_OPAQUE` finds nothing. A new form there needs its mark here."""
+    """Return False only if `_OPAQUE` finds nothing. A new form there needs its mark here.
+
+    A letter that a document rarely has is looked for before the marks with it.
+    """
     return (
         ("J" in text and ("eyJ" in text or "LS0tLS1CRUdJTi" in text))
-        or ("K" in text and ("AKIA" in text or "AGE-SECRET-KEY-1" in text))
-        or ("B" in text and "-----BEGIN " in text)
+        or ("K" in text and any(map(text.__contains__, _WITH_K)))
+        or ("Q" in text and any(map(text.__contains__, _WITH_Q)))
+        or ("G" in text and any(map(text.__contains__, _WITH_G)))
         or "$" in text
         or "ASIA" in text
         or "AIza" in text
@@ -337,8 +344,8 @@ def _may_be_opaque(text: str) -> bool:
         or ("xox" in text and _SLACK.search(text) is not None)
         or _DOT.search(text) is not None
         or ("_" in text and _UNDERSCORE.search(text) is not None)
-        or (":AA" in text)
-        or ("SK" in text and _KEY_ID.search(text) is not None)
+        or ":AA" in text
+        or ("SK" in text and ("ABSK" in text or _KEY_ID.search(text) is not None))
         or ("AT" in text and "x" in text and _ATLASSIAN.search(text) is not None)
         or any(map(text.__contains__, _MARKS))
     )

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -12,6 +13,7 @@ import msgspec
 import xxhash
 
 from common.text import plain
+from ingest.files import texts
 from ingest.files.around import as_utf8, by_node, is_csv, rows_as_json, without_prefixes
 from ingest.files.clusters import Clusters
 from ingest.files.documents import Bad, Found, Part, json_parts, within
@@ -21,12 +23,8 @@ from ingest.files.lines import DamagedError, Meter, SourceError, SourceFile, nam
 from ingest.files.otlp import LOGS, logged
 from ingest.files.recognize import Thing, is_manifest, kind_in_path, node_in_path, recognize
 from ingest.files.sniff import FileKind, file_kind, kind_of
-from ingest.files.texts.completed import completed
 from ingest.files.texts.fragments import unstarred
-from ingest.files.texts.kubelet_log import is_kubelets_log, without_lines
-from ingest.files.texts.logs import Logs
 from ingest.files.texts.mixed import LIMIT_BYTES, split_mixed
-from ingest.files.texts.pasted import is_pasted, pasted_parts
 from ingest.files.texts.shipped import lines_beside, lines_in, texts_in
 from ingest.files.unread import SAVE, left_out, of_kind, only_skipped, unread, without_kind
 from ingest.files.yaml_documents import yaml_parts
@@ -92,6 +90,8 @@ def read_dump(files: Sequence[DumpFile], meter: Meter, snapshot: Snapshot) -> It
 
 
 class _Dump:
+    _logs: "cached_property[texts.Logs]" = cached_property(lambda _: texts.Logs())
+
     def __init__(self, snapshot: Snapshot) -> None:
         self.newest: datetime | None = None
         self.unreadable: list[Unreadable] = []
@@ -102,7 +102,6 @@ class _Dump:
         """The nodes whose kubelets' answers name them."""
         self._by_folder: dict[Path, datetime] = {}
         """The newest time in the files of each folder and its subfolders."""
-        self._logs = Logs()
         self._unnamed: Path | None = None
         """The only log without a named node; a second one could be of another node."""
         self._pasted: list[Fact] = []
@@ -144,7 +143,7 @@ class _Dump:
             ]
             return None, max(filter(None, found), default=None)
         tried = self._logs.add_scheduler(file.path, data) if kind is FileKind.LOG else 0
-        if tried and not (is_about_a_cache(data) or is_kubelets_log(data)):
+        if tried and not (is_about_a_cache(data) or texts.is_kubelets_log(data)):
             return tried, None
         if kind not in {FileKind.LOG, FileKind.TEXT} or is_about_a_cache(data):
             is_small = kind in {FileKind.JSON, FileKind.YAML} and len(data) <= LIMIT_BYTES
@@ -153,15 +152,15 @@ class _Dump:
             text = "\n".join(shipped).encode(errors="replace")
             log_lines = self._logs.add(file.path, text, _modified_at(file.path)) if shipped else None
             if log_lines == 0:
-                skipped[without_lines(text)] += 1
+                skipped[texts.without_lines(text)] += 1
             return log_lines, newest
         is_small = len(data) <= LIMIT_BYTES
         data = unstarred(data) if is_small else data
-        is_log = is_kubelets_log(data)
+        is_log = texts.is_kubelets_log(data)
         log_lines = self._logs.add(file.path, data, _modified_at(file.path)) if is_log else None
-        if kind is FileKind.LOG and (log_lines is None or not is_small or not is_pasted(data)):
+        if kind is FileKind.LOG and (log_lines is None or not is_small or not texts.is_pasted(data)):
             if log_lines == 0:
-                skipped[without_lines(data)] += 1
+                skipped[texts.without_lines(data)] += 1
             return log_lines, None if is_log else self._add_parts(kind, data, file, skipped)
         objects, nodes, rest = split_mixed(data) if is_small else ([], [], data)
         found = [
@@ -192,9 +191,8 @@ class _Dump:
         newest: datetime | None = None
         is_text = kind is FileKind.TEXT
         of_text = xxhash.xxh3_64_intdigest(data) if is_text else 0
-        parts = (
-            pasted_parts(data, self._snapshot.at, _modified_at(file.path)) if is_text else _parts(kind, data, file)
-        )
+        at = self._snapshot.at, _modified_at(file.path)
+        parts = texts.pasted_parts(data, *at) if is_text else _parts(kind, data, file)
         for part in chain.from_iterable(_unwrapped(each, shipped) for each in parts):
             position = Position(named(file.path), part.place)
             if isinstance(part, Bad):
@@ -252,7 +250,9 @@ class _Dump:
         answered = {fact.node for fact in found if fact.thing.resource == CONFIGZ.name}
         silent = sorted(self._nodes - answered - {""})
         found += [fact._replace(node=node) for fact in intended for node in silent]
-        found += completed(self._pasted, found, self._logs.uids, self._logs.nodes_of_pods)
+        if not (self._pasted or self._has_logs):
+            return found, self._snapshot.at or self.newest or modified_at
+        found += texts.completed_facts(self._pasted, found, self._logs.uids, self._logs.nodes_of_pods)
         newest = self._snapshot.at or max(filter(None, (self.newest, self._logs.newest)), default=None)
         lines = list(
             self._logs.facts(
@@ -268,9 +268,13 @@ class _Dump:
         return [*found, *lines], latest
 
     @property
+    def _has_logs(self) -> bool:
+        return "_logs" in vars(self)
+
+    @property
     def texts(self) -> set[int]:
         """Return a 64-bit hash of each pasted text, and of each known line of a kubelet's log."""
-        return self._texts | self._logs.texts
+        return self._texts | (self._logs.texts if self._has_logs else set())
 
     def _newest_beside(self, path: Path) -> datetime | None:
         return next((self._by_folder[each] for each in path.parents if each in self._by_folder), None)
@@ -307,7 +311,7 @@ class _Dump:
     def _node(self, thing: Thing, file: DumpFile) -> str:
         by_path, given = node_in_path(file.path), self._snapshot.node
         node = thing.node.replace(UNKNOWN_NAME, "") or (by_path or given if file.in_folder else given or by_path)
-        others = (self._answering | self._logs.hosts) - {"", UNKNOWN_NAME}
+        others = (self._answering | (self._logs.hosts if self._has_logs else set())) - {"", UNKNOWN_NAME}
         node = node or _only(self._nodes or others) or thing.node
         if not node:
             name = f"NODE.{thing.resource.replace('/', '-')}.json"

@@ -5,9 +5,8 @@ from typing import Any, Final
 
 import msgspec
 
+from ingest.files import texts
 from ingest.files.documents import Fields, plain_text
-from ingest.files.texts.ages import Printed
-from ingest.files.texts.exported import event_of_row
 from ingest.files.texts.shipped import time_of
 from ingest.model.observation import EARLIEST, UNDECODABLE
 
@@ -36,7 +35,7 @@ def event_in(fields: Fields) -> dict[str, Any] | None:
         return None
     if "KubeEventType" in plain and "ObjectKind" in plain:
         row = {name: "" if value is None else str(value) for name, value in plain.items()}
-        return event_of_row(row, Printed(EARLIEST, ""))
+        return texts.event_of_row(row, texts.Printed(EARLIEST, ""))
     dotted = next((found for name in plain if (found := _DOTTED.fullmatch(name)) is not None), None)
     if dotted is not None:
         plain = _nested(plain, dotted["before"])

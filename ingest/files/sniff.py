@@ -10,12 +10,10 @@ from pathlib import Path, PurePath
 from typing import Final, NamedTuple
 
 from common.text import plain
+from ingest.files import texts
 from ingest.files.around import ANSWERED, TYPED, as_utf8, is_csv, is_prefixed
 from ingest.files.lines import DamagedError, SourceError, SourceFile
-from ingest.files.texts.kubelet_log import is_kubelets_log
 from ingest.files.texts.mixed import has_objects, is_mixed
-from ingest.files.texts.pasted import is_pasted
-from ingest.files.texts.scheduler_log import is_schedulers_log
 from ingest.files.unread import is_archive, is_log_of_container, unread
 from ingest.resources.scheduler_cache import is_about_a_cache
 from ingest.resources.table import WATCHED
@@ -116,16 +114,24 @@ def _is_json(head: bytes) -> bool:
     return bool(_JSON.match(head) or (noted and _JSON_LATER.match(head, noted.end())))
 
 
+def _is_pasted(head: bytes) -> bool:
+    return texts.is_pasted(head)
+
+
+def _is_schedulers_log(head: bytes) -> bool:
+    return texts.is_schedulers_log(head)
+
+
 _FORMS: Final[tuple[tuple[FileKind, Callable[[bytes], object]], ...]] = (
-    (FileKind.LOG, lambda head: _JSON_LOG.match(head) and (is_kubelets_log(head) or is_schedulers_log(head))),
+    (FileKind.LOG, lambda head: _JSON_LOG.match(head) and (texts.is_kubelets_log(head) or _is_schedulers_log(head))),
     (FileKind.TEXT, is_mixed),
     (FileKind.JSON, lambda head: _is_json(head) or is_csv(head) or ANSWERED.match(head)),
     (FileKind.YAML, _YAML.match),
-    (FileKind.LOG, lambda head: _LOG.match(head) or is_kubelets_log(head)),
+    (FileKind.LOG, lambda head: _LOG.match(head) or texts.is_kubelets_log(head)),
     (FileKind.METRICS, _METRICS.match),
     (FileKind.JSON, is_prefixed),
-    (FileKind.TEXT, is_pasted),
-    (FileKind.LOG, is_schedulers_log),
+    (FileKind.TEXT, _is_pasted),
+    (FileKind.LOG, _is_schedulers_log),
     (FileKind.TEXT, has_objects),
 )
 """Forms by their first bytes, the most certain first."""
@@ -209,7 +215,7 @@ def _holds_something(kind: FileKind, head: bytes, inside: PurePath) -> bool:
         return _WANTED.search(head) is not None
     if kind in {FileKind.LOG, FileKind.METRICS}:
         is_known = kind is FileKind.METRICS and _OF_KUBELET.search(head) is not None
-        return is_known or is_about_a_cache(head) or "scheduler" in inside.name or is_kubelets_log(head)
+        return is_known or is_about_a_cache(head) or "scheduler" in inside.name or texts.is_kubelets_log(head)
     return True
 
 

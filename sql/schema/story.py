@@ -14,8 +14,8 @@ _BETWEEN: Final = "\n    UNION ALL\n"
 """Separator of branches in the view's file; one within a branch is indented further."""
 _END: Final = "\n)\nCOMMENT"
 _KIND: Final = re.compile(r"'(\w+)' AS kind\b")
-_SHARED: Final = re.compile(r"\b(evidence|seen)\b")
-"""Definitions of the view that several branches use."""
+_SHARED: Final = re.compile(r"\bevidence\)|\bFROM seen\b")
+"""Uses of the definitions that several branches of the view share; `seen` is also a word of a sentence."""
 
 
 def story(db: Database, without: Collection[str] = ()) -> str:

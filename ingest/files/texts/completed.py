@@ -56,7 +56,7 @@ _NODE: Final = msgspec.json.Decoder(_Node)
 _POD: Final = msgspec.json.Decoder(Pod)
 
 
-def completed(
+def completed_facts(
     pasted: Iterable[Fact],
     objects: Iterable[Fact],
     of_logs: Mapping[str, set[str]] = {},

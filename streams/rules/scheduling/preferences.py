@@ -49,7 +49,9 @@ def preferred(text: str) -> Preferences:
 
 
 def preferences_of(pod: Pod) -> Preferences:
-    affinity = pod.spec.affinity
+    affinity, added = pod.spec.affinity, unrequested(pod)
+    if not (affinity or added or pod.spec.topology_spread_constraints):
+        return NO_PREFERENCES  # most pods
     nodes = affinity.node_affinity.preferred if affinity and affinity.node_affinity else None
     return Preferences(
         nodes=[
@@ -62,7 +64,7 @@ def preferences_of(pod: Pod) -> Preferences:
             *_neighbours(affinity.pod_anti_affinity if affinity else None, pod.metadata.namespace, -1),
         ],
         spread=spread_of(pod, "ScheduleAnyway"),
-        added=unrequested(pod),
+        added=added,
     )
 
 

@@ -1,4 +1,5 @@
 -- Pods that were Pending at the end, those of one owner and one reason together, the most first
+-- if SELECT 1 FROM pod_bindings WHERE cluster = {cluster:String} AND {is_waiting} LIMIT 1
 SELECT namespace, owner, node, why, any(event) AS event, any(autoscaler) AS autoscaler, count() AS pods, min(since) AS first_since, argMin(or_earlier, since) AS or_earlier, any(pod) AS pod, arraySlice(groupArray(uid), 1, 1000) AS uids
 FROM pod_waits
 WHERE cluster = {cluster:String} AND since < {until:DateTime64(6)} AND (until IS NULL OR until >= {until:DateTime64(6)})

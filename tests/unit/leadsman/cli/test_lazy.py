@@ -45,6 +45,17 @@ def test_tables_and_answers_for_programs_need_no_console() -> None:
     assert heavy_after("import leadsman.cli.present.tables", {"rich.console"}) == set()
 
 
+def test_a_dump_of_objects_needs_no_reader_of_pasted_text() -> None:
+    dump = "examples/troubled-cluster.json"
+    read = f"from pathlib import Path; from ingest.files.ahead import read_ahead; list(read_ahead([Path('{dump}')]))"
+    texts = {f"ingest.files.texts.{name}" for name in ("kubelet_log", "logs", "pasted", "scheduler_log", "tables")}
+    assert heavy_after(read, texts) == set()
+    assert heavy_after(f"{read}; from ingest.files import texts; texts.is_pasted(b'')", texts) == {
+        "ingest.files.texts.pasted",
+        "ingest.files.texts.tables",
+    }
+
+
 def test_every_module_with_a_command_is_listed_and_no_other() -> None:
     files = {file.stem.replace("_", "-") for file in (ROOT / "leadsman/cli").glob("*.py")}
     helpers = {

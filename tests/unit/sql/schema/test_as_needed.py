@@ -107,6 +107,13 @@ def test_the_story_has_the_lines_of_the_view_by_those_tables_that_have_rows(data
     assert _lines(database, story(database, OF_CARDS)) == [line for line in every if line[2] not in OF_CARDS]
 
 
+def test_a_sentence_with_the_name_of_a_shared_definition_keeps_its_branch_out(needed: LazyDatabase) -> None:
+    """An Event alone has no end of a pod to tell, though that sentence ends with "when it was seen"."""
+    store(needed, row(NodeEvent, node="n", ts=NOON, reason="Starting", object_kind="Node", object_name="n"))
+    assert named(story(needed, OF_CARDS)) & {"pod_ends", "pod_evictions", "node_evidence"} == {"pod_ends"}
+    assert "'kubelet' AS kind" in story(needed, OF_CARDS)
+
+
 def test_a_story_without_rows_is_not_asked(needed: LazyDatabase) -> None:
     assert story(needed) == ""
 

@@ -12,8 +12,10 @@ from leadsman.web.reading.scope import Scope
 from sql.database.open import Database
 from sql.questions.queries import saved_queries
 from sql.schema.statements import AGGREGATE, gives_nothing, statements
-from streams.fold.findings import NodeRow
+from streams.fold.findings import NodeEvent, NodeRow, PodBinding, Row
 
+_WAITS = row(PodBinding, pod="w", uid="w", change="pending", phase="Pending", reason="Unschedulable")
+_CORDON = row(NodeEvent, ts=T0, node="n", reason="NodeNotSchedulable", object_kind="Node", object_name="n")
 CALLED = re.compile(r"\b(\w+)\(")
 
 
@@ -79,3 +81,22 @@ def test_a_page_question_is_not_asked_then(database: Database, monkeypatch: pyte
     assert asked == []
     assert [each["node"] for each in ask(known, "nodes", scope, node="", named=0)] == ["n"]
     assert len(asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("question", "before", "after"),
+    [
+        ("waiting", row(PodBinding, pod="p", uid="p", change="bound", phase="Running"), _WAITS),
+        ("event_cordons", row(NodeEvent, ts=T0, reason="Starting", object_kind="Node", object_name="n"), _CORDON),
+    ],
+)
+def test_a_view_is_not_planned_before_a_row_that_it_needs(
+    database: Database, monkeypatch: pytest.MonkeyPatch, question: str, before: Row, after: Row
+) -> None:
+    scope = Scope("c", T0, T0 + timedelta(hours=1))
+    store(database, before)
+    asked = asked_of(monkeypatch)
+    assert ask(database, question, scope, node="") == []
+    assert [each.startswith("SELECT 1 FROM ") for each in asked] == [True]
+    store(database, after)
+    assert len(ask(database, question, scope, node="")) == 1
