@@ -169,7 +169,7 @@ def _print(known: Known, request: FitRequest, found: Answer, form: str, *, insis
 
     if not show_raw(form, lambda: fit_document(known, request, found), lambda: fit_rows(found)):
         show_lines(fit_lines(known, request, found, insists=insists, more=more), form)
-        show_columns(fit_columns(found), form)
+        show_columns(fit_columns(found), form, fewer=True)
 
 
 def _print_answers(questions: Iterable[bytes], known: Known, node: str) -> None:

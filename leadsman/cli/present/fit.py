@@ -106,6 +106,7 @@ def fit_columns(found: Answer) -> list[Column]:
     """A line a node: how many pods it takes, where, and why not, and its score if one is known."""
     names = ("node", "pods", "verdict", "NUMA nodes", "hint", "policy", "known by", "would with", "why")
     shown = of_text(names, ([plain(cell, CELL) for cell in _cells(node)] for node in found.nodes))
+    shown = [each._replace(whole=each.heading != "why") for each in shown]
     if any(node.scores for node in found.nodes):
         scores = ["-" if node.score is None else str(node.score) for node in found.nodes]
         shown.insert(_VERDICT + 1, Column("score", scores, right=True, whole=True))
