@@ -13,11 +13,9 @@ from kubernetes_asyncio.config.kube_config import KubeConfigLoader, KubeConfigMe
 from common.errors import ContextUnknown, KubeconfigUnusable
 from common.text import plain
 from ingest.apiserver.client_fixes import KubeconfigToken
+from ingest.apiserver.kubeconfig import SETTING, existing, in_a_pod, named
 
-DEFAULT: Final = "~/.kube/config"
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-_SETTING: Final = " as watch.kubeconfig in the settings"
-"""A setting that names the file, because `leadsman validate` and `doctor` have no --kubeconfig."""
 
 
 async def configuration(kubeconfig: Path | None = None, context: str | None = None) -> Configuration:
@@ -26,7 +24,7 @@ async def configuration(kubeconfig: Path | None = None, context: str | None = No
     Without a path: the service account inside a pod, else `$KUBECONFIG`, else `~/.kube/config`. Raises
     KubeconfigUnusable.
     """
-    if kubeconfig is None and os.environ.get("KUBERNETES_SERVICE_HOST"):
+    if in_a_pod(kubeconfig):
         return in_cluster(SERVICE_ACCOUNT)
     result = Configuration()
     result.refresh_api_key_hook = KubeconfigToken(await _load(kubeconfig, context, result))
@@ -35,7 +33,7 @@ async def configuration(kubeconfig: Path | None = None, context: str | None = No
 
 async def context_name(kubeconfig: Path | None = None, context: str | None = None) -> str:
     """Return the name of the context that `configuration` uses; empty inside a pod. Raises KubeconfigUnusable."""
-    if kubeconfig is None and os.environ.get("KUBERNETES_SERVICE_HOST"):
+    if in_a_pod(kubeconfig):
         return ""
     loader = await _load(kubeconfig, context, Configuration())
     return str((loader.current_context or {}).get("name", ""))
@@ -43,11 +41,11 @@ async def context_name(kubeconfig: Path | None = None, context: str | None = Non
 
 def contexts(kubeconfig: Path | None = None) -> list[str]:
     """Return the names of a kubeconfig's contexts; none if it cannot be read."""
-    return _contexts(str(kubeconfig or os.environ.get("KUBECONFIG") or DEFAULT))[1]
+    return _contexts(named(kubeconfig))[1]
 
 
 async def _load(kubeconfig: Path | None, context: str | None, into: Configuration) -> KubeConfigLoader:
-    path = _existing(str(kubeconfig or os.environ.get("KUBECONFIG") or DEFAULT))
+    path = existing(kubeconfig)
     try:
         return await load_kube_config(path, context, into, persist_config=False)
     except Exception as error:
@@ -79,22 +77,13 @@ def _contexts(path: str) -> tuple[str, list[str]]:
     return "", []
 
 
-def _existing(path: str) -> str:
-    parts = [Path(part).expanduser() for part in path.split(os.pathsep)]
-    if not any(part.is_file() for part in parts):
-        what = "is not a file" if any(part.exists() for part in parts) else "does not exist"
-        remedy = f"name a file by --kubeconfig or KUBECONFIG, or{_SETTING}"
-        raise KubeconfigUnusable(f"kubeconfig {plain(path)} {what}: {remedy}")
-    return path
-
-
 def in_cluster(directory: Path) -> Configuration:
     """Use the service account of the pod in which Leadsman runs; raises KubeconfigUnusable."""
     host, port = os.environ.get("KUBERNETES_SERVICE_HOST", ""), os.environ.get("KUBERNETES_SERVICE_PORT", "")
     if not host or not port:
         raise KubeconfigUnusable(
             "KUBERNETES_SERVICE_HOST or KUBERNETES_SERVICE_PORT is not set: name a file by --kubeconfig or"
-            f"{_SETTING} instead"
+            f"{SETTING} instead"
         )
     result = Configuration()
     result.host = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
@@ -109,7 +98,7 @@ def in_cluster(directory: Path) -> Configuration:
         (directory / "ca.crt").read_bytes()
     except OSError as error:
         raise KubeconfigUnusable(
-            f"service account: {error}: mount its token, or name a file by --kubeconfig or{_SETTING}"
+            f"service account: {error}: mount its token, or name a file by --kubeconfig or{SETTING}"
         ) from error
     result.refresh_api_key_hook = hook
     return result

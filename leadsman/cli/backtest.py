@@ -76,7 +76,7 @@ def _print(found: Backtest, form: str) -> None:
 
     for number, shown in enumerate(as_tables(found)):
         if not isinstance(shown, str):
-            show_columns(shown, form)
+            show_columns(shown, form, fewer=True)
             continue
         if number:
             click.echo()

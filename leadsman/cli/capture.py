@@ -5,6 +5,7 @@ from typing import Any, Final, Literal
 
 import click
 
+from ingest.apiserver.kubeconfig import check
 from ingest.files.rotate import Rotation
 from leadsman.cli import options
 from leadsman.cli.exits import EXIT_NO_SOURCE, fail, note
@@ -74,11 +75,14 @@ def command(
 
     If it is killed, at most the last line is lost.
     """
-    from ingest.live.record import record
     from leadsman.cli.live import live_settings, run_served, watch_flags
 
     redact = "strict" if strict else None
     settings = live_settings(config, watch=watch_flags(**flags), redact=redact)
+    check(settings.live().kubeconfig)
+
+    from ingest.live.record import record
+
     rotation = Rotation(rotate_mib * 1024 * 1024, rotate_seconds, compress, keep)
     report = (lambda _: None) if quiet else note
     recording = record(settings.live(), output, rotation, report, seconds=seconds)

@@ -169,7 +169,7 @@ def _print(known: ClusterFacts, request: FitRequest, found: Answer, form: str, *
 
     if not show_raw(form, lambda: fit_document(known, request, found), lambda: fit_rows(found)):
         show_lines(fit_lines(known, request, found, insists=insists, more=more), form)
-        show_columns(fit_columns(found), form)
+        show_columns(fit_columns(found), form, fewer=True)
 
 
 def _print_answers(questions: Iterable[bytes], known: ClusterFacts, node: str) -> None:

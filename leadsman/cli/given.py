@@ -8,6 +8,7 @@ import click
 
 from common.errors import SourceUnusable, WrongUsage
 from common.text import plain
+from ingest.apiserver.kubeconfig import check
 
 DEFAULT_DSN: Final = "chdb://leadsman-db"
 PIPED: Final = Path("-")
@@ -21,7 +22,16 @@ class ReadableFile(click.Path):
         try:
             path.open("rb").close()
         except OSError as error:
-            raise WrongUsage(f"{plain(path)}: cannot be read: {plain(error.strerror)}") from None
+            option = f"{param.opts[0]} " if param else ""
+            raise WrongUsage(f"{option}{plain(path)}: cannot be read: {plain(error.strerror)}") from None
+        return path
+
+
+class Kubeconfig(click.Path):
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path. Raises KubeconfigUnusable for one that does not exist."""
+        path = Path(str(super().convert(value, param, ctx)))
+        check(path)
         return path
 
 

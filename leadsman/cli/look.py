@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from common.amounts import counted
+from ingest.apiserver.kubeconfig import check
 from leadsman.cli import options
 from leadsman.cli.exits import EXIT_BAD_INPUT, EXIT_NO_KUBELETS, EXIT_NO_SOURCE, EXIT_WRONG, fail, note
 from leadsman.cli.given import readable_sources
@@ -130,6 +131,7 @@ def _watch(settings: Settings, seconds: float, namespace: str) -> None:
 
     from sql.database.open import preload
 
+    check(settings.live().kubeconfig)
     dsn = settings.db.get_secret_value()
     preload(dsn)
     with ThreadPoolExecutor(1) as meanwhile:

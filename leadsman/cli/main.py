@@ -1,6 +1,7 @@
 """Collects all commands, in the order in which users need them."""
 
 import os
+import re
 import resource
 from collections.abc import Mapping
 from contextlib import suppress
@@ -18,6 +19,8 @@ EXTRAS: Final[Mapping[str, str]] = {"google": "agent", "grpc": "agent"}
 """The extra of Leadsman that installs a package, by the package."""
 
 
+_SURPLUS: Final = re.compile(r"Got unexpected extra arguments? \((.+)\)", re.DOTALL)
+"""Click's message, which is all that it tells."""
 MOST_FILES: Final = 65_536
 
 
@@ -94,9 +97,15 @@ def no_color() -> click.Option:
 
 
 def _seen(error: click.ClickException) -> click.ClickException:
-    """Escape the error's text, because a shell can complete hostile names."""
-    if not isinstance(error, click.exceptions.NoArgsIsHelpError):  # the help has no foreign names
-        error.message = plain(error.message, MESSAGE)
+    """Escape the error's text, because a shell can complete hostile names, and name the option for a bare one."""
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):  # the help has no foreign names
+        return error
+    surplus = _SURPLUS.fullmatch(error.message)
+    if surplus and isinstance(error, click.UsageError) and error.ctx:
+        from leadsman.cli.surplus import meant
+
+        error.message = f"{error.message}. {meant(surplus[1].split()[0], error.ctx)}".rstrip(" .")
+    error.message = plain(error.message, MESSAGE)
     return error
 
 

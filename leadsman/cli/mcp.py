@@ -22,7 +22,7 @@ PORT = 8421
 @click.option(
     "--port", type=click.IntRange(0, 65535), metavar="N", default=PORT, help="With --http; 0 picks a free one."
 )
-@click.option("--token-file", type=options.FILE, metavar="FILE", help="File with the bearer token, for --http.")
+@click.option("--token-file", type=options.READABLE, metavar="FILE", help="File with the bearer token, for --http.")
 @options.db
 def command(*, http: bool, host: str, port: int, token_file: Path | None, db: str) -> None:
     """Answer an assistant's questions (Model Context Protocol): the story, saved questions, eviction order, fit, SQL.

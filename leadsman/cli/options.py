@@ -13,7 +13,7 @@ from click.shell_completion import CompletionItem
 from common.durations import parse_duration
 from common.errors import BadValue
 from leadsman.cli import completion
-from leadsman.cli.given import DEFAULT_DSN, ReadableFile, existing_database, readable_sources
+from leadsman.cli.given import DEFAULT_DSN, Kubeconfig, ReadableFile, existing_database, readable_sources
 
 Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 Completed: TypeAlias = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
@@ -175,7 +175,7 @@ watched_namespace = click.option(
 _connection = _all(
     click.option(
         "--kubeconfig",
-        type=FILE,
+        type=Kubeconfig(path_type=Path),
         metavar="FILE",
         help="By default the pod's service account, else $KUBECONFIG, else ~/.kube/config.",
     ),
@@ -190,7 +190,7 @@ _connection = _all(
     click.option(
         "--kubelet-address", multiple=True, type=pair, metavar="NODE=HOST:PORT", help="Address of a node's kubelet."
     ),
-    click.option("--kubelet-ca", type=FILE, metavar="FILE", help="CA that signed the kubelets' certificates."),
+    click.option("--kubelet-ca", type=READABLE, metavar="FILE", help="CA that signed the kubelets' certificates."),
     click.option("--kubelet-insecure", is_flag=True, default=None, help="Do not verify the kubelets' certificates."),
     click.option("--every", type=float, metavar="SECONDS", help="How often each kubelet is polled.  [default: 10]"),
 )
@@ -231,7 +231,7 @@ page = _all(
     ),
     click.option(
         "--token-file",
-        type=FILE,
+        type=READABLE,
         metavar="FILE",
         help="File with the token. Readers send it as a bearer token, or as the password of any user.",
     ),

@@ -84,7 +84,7 @@ def command(
     --cluster, --node, --namespace, --since, --until, --by and --depth are parameters that many questions have; with
     --sql, they are values for parameters such as {cluster:String}.
     """
-    from leadsman.cli.database import existing_database
+    from leadsman.cli.database import called_as, existing_database
     from leadsman.cli.present.questions import show_questions
     from leadsman.cli.present.tables import only, part, show
     from leadsman.cli.since import last_stored, settled
@@ -111,6 +111,7 @@ def command(
         result = run(database, query, given) if query else _own(database, sql or "", given, write=write)
         empty = query is not None and not result.rows and form in options.FOR_PEOPLE
         reason = why_empty(database, query, given) if query and empty else ""
+    reason = reason.replace("leadsman query", f"{called_as(db)} query")
     most = limit if limit is not None else MOST_ROWS if query and form == "table" else 0
     shown = part(result, most, newest=query is not None and query.newest)
     if form == "table" and query:

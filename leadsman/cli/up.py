@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from ingest.apiserver.kubeconfig import check
 from leadsman.cli import options
 from leadsman.cli.exits import EXIT_NO_CONTEXT, EXIT_NO_KUBECONFIG, EXIT_NO_SOURCE, EXIT_SCHEMA, EXIT_USAGE, fail
 
@@ -64,11 +65,14 @@ def command(
     are delivered when it runs again.
     """
     from leadsman.cli.live import live_settings, watch_flags
-    from leadsman.run.in_process import Page
-    from leadsman.web.site.access import read_token
 
     alerts = {"to": to} if to else {}
     settings = live_settings(config, kafka=kafka, db=db, watch=watch_flags(**flags), alerts=alerts)
+    check(settings.live().kubeconfig)
+
+    from leadsman.run.in_process import Page
+    from leadsman.web.site.access import read_token
+
     if settings.kafka.is_given:
         _run_together(settings)
     else:

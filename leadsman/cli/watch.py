@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from ingest.apiserver.kubeconfig import check
 from leadsman.cli import options
 
 
@@ -24,7 +25,10 @@ def command(config: Path | None, kafka: str | None, **flags: Any) -> None:
     It acknowledges nothing before Kafka has it. Several replicas can run: the one that holds the Lease watches.
     """
     from leadsman.cli.live import live_settings, run_served, until_signal, watch_flags
-    from leadsman.run.watch import run_watcher
 
     settings = live_settings(config, kafka=kafka, watch=watch_flags(**flags))
+    check(settings.live().kubeconfig)
+
+    from leadsman.run.watch import run_watcher
+
     run_served(settings, "watch", until_signal(partial(run_watcher, settings.kafka, settings.live())))

@@ -21,10 +21,12 @@ _CELL: Final = 300
 def as_tables(found: Backtest) -> Iterator[Shown]:
     for name, fired in found.fired.items():
         yield f"Alerts with the rules {plain(name)}: {len(fired)}"
-        yield _table(
-            ("fired", "resolved", "lasted", "severity", "alert", "what"),
-            [(*_span(each), each.severity, each.alertname, each.summary) for each in fired],
-        )
+        table = _table(
+            ("fired", "lasted", "alert", "severity", "resolved", "what"),
+            [(at, lasted, each.alertname, each.severity, end, each.summary) for each in fired
+             for at, end, lasted in [_span(each)]],
+        )  # fmt: skip
+        yield [each._replace(whole=each.heading != "what") for each in table]
     yield "Evictions and rejections, and what announced them"
     yield _table(
         ("began", "node", "cause", "resource", "pods", *(f"announced by {name}" for name in found.fired)),
@@ -150,7 +152,7 @@ def _table(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[Column
 def _span(each: Episode) -> tuple[str, str, str]:
     fired = _time(each.starts_at)
     if each.ends_at is None:
-        return fired, "still fires", "-"
+        return fired, "still fires", "to the end"
     return fired, _time(each.ends_at), in_words((each.ends_at - each.starts_at).total_seconds())
 
 

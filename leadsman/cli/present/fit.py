@@ -108,6 +108,7 @@ def fit_columns(found: Answer) -> list[Column]:
     """Return a line for each node: how many pods it takes, where, why not more, and its score if known."""
     names = ("node", "pods", "verdict", "NUMA nodes", "hint", "policy", "known by", "would with", "why")
     shown = of_text(names, ([plain(cell, CELL) for cell in _cells(node)] for node in found.nodes))
+    shown = [each._replace(whole=each.heading != "why") for each in shown]
     if any(node.scores for node in found.nodes):
         scores = ["-" if node.score is None else str(node.score) for node in found.nodes]
         shown.insert(_VERDICT + 1, Column("score", scores, right=True, whole=True))

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
@@ -13,7 +14,7 @@ from common.text import plain
 from leadsman.cli.present.findings import Findings, findings_in
 from leadsman.cli.present.layout import shared_domain
 from leadsman.web.attention.badges import Severity
-from leadsman.web.attention.item import Item
+from leadsman.web.attention.item import COMMAND_LAST, Item, Step
 from leadsman.web.attention.unknown import uncertain
 from leadsman.web.reading.ask import RowDict, ask
 from leadsman.web.reading.evidence import gaps, nothing_found
@@ -172,19 +173,32 @@ def _sections(found: Findings, command: str | None, console: Console) -> None:
     until = f"At the end, {timestamp(found.view.scope.until)} UTC"
     for now, heading in ((True, until), (False, "Earlier")):
         of_then = [item for item in found.items if item.now is now]
-        if command is None:  # a next step cannot query a temporary database
-            of_then = [item._replace(step=item.step._replace(query="")) for item in of_then]
+        of_then = [item._replace(step=_typed(item.step, command)) for item in of_then]
         _section(heading, of_then, found.view, console)
+
+
+def _typed(step: Step, command: str | None) -> Step:
+    """Return a step that asks the same database; without one, it asks no question of a database that will be gone."""
+    words = f"{step.words}: {command} query {step.query}" if command and step.query else step.words
+    return Step(words)
 
 
 def _section(heading: str, items: Sequence[Item], view: Overview, console: Console) -> None:
     if not items:
         return
-    table = _table(2)
-    for item in items:
-        table.add_row(Text(item.severity.label, style=_SEVERITIES[item.severity]), Text(words_of(item, view)))
     console.print(Text(heading, style="bold"))
-    console.print(Padding(table, (0, 0, 0, 2)))
+    before = max(len(item.severity.label) for item in items) + 2
+    for item in items:
+        words, command = words_of(item, view), ""
+        found = COMMAND_LAST.search(words)
+        if found and before + 2 + cell_len(words) > console.width:  # a command in several lines cannot be pasted
+            words, command = words[: found.start() + 1], found[1]
+        table = _table(2)
+        table.columns[0].min_width = before - 2
+        table.add_row(Text(item.severity.label, style=_SEVERITIES[item.severity]), Text(words))
+        console.print(Padding(table, (0, 0, 0, 2)))
+        if command:
+            console.print(Text(" " * (before + 2) + command), soft_wrap=True)
 
 
 def _timeline(rows: Sequence[Sequence[Any]], console: Console) -> None:

@@ -17,7 +17,9 @@ from leadsman.web.reading.words import size
 OWNERS: Final = 3
 """Maximum number of owners that are named."""
 NAME: Final = 120
-_COMMAND_LAST: Final = re.compile(r"[:;,] (?:kubectl|leadsman) (?:[^.:;,]|[.:;,](?=\S))+\Z")
+COMMAND_LAST: Final = re.compile(
+    r"[:;,] ((?:LEADSMAN_DB=\S+ )?(?:\S+ -m |\S*/)?(?:kubectl|leadsman) (?:[^.:;,]|[.:;,](?=\S))+)\Z"
+)
 """A command at the end of a text. A full stop after it would be copied as part of its last name."""
 
 
@@ -33,7 +35,7 @@ class Step(NamedTuple):
 
     def __str__(self) -> str:
         words = f"{self.words}: leadsman query {self.query}" if self.query else self.words
-        return words if _COMMAND_LAST.search(words) else f"{words}."
+        return words if COMMAND_LAST.search(words) else f"{words}."
 
 
 class Item(NamedTuple):

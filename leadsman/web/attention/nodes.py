@@ -33,23 +33,34 @@ def not_ready(view: Overview) -> Iterator[Item]:
         text = f"{sentence(no_report(len(rows)))} {last}{_leases(rows)}{pods_unknown(len(rows))}"
         step = check_machine(rows[0]["node"])
         title = "Ready unknown" if view.node else f"{len(rows)} {of_nodes} with Ready unknown"
-        item = _of(kinds.READY_UNKNOWN, rows, title, text, step)
-        yield item._replace(alert_keys=(*item.alert_keys, ("StreamStalled", "stats/summary")))
-    taken = [row for row in drained if drainer(row["taints"])]
-    if taken:
-        yield _being_removed(view, taken, of_nodes)
-    if cordoned := [row for row in drained if row not in taken]:
-        text = f"{NO_NEW_PODS.capitalize()}.{_down(cordoned, one=bool(view.node))}"
-        ready = [row for row in cordoned if row["ready"]]
-        state = "it is unknown whether it is Ready" if cordoned[0]["ready"] is None else "it is not Ready"
-        step = Step(
-            f"When the maintenance is over: kubectl uncordon {argument(ready[0]['node'])}"
-            if ready
-            else f"See kubectl describe node {argument(cordoned[0]['node'])} before it is uncordoned: {state}"
-        )
-        title = "Cordoned" if view.node else f"{len(cordoned)} {of_nodes} cordoned"
-        item = _of(kinds.LEAVING, cordoned, title, text, step)._replace(since=None)
-        yield item.begun(first(view.begun, "cordoned", ("",), item.nodes))
+        yield _silent(_of(kinds.READY_UNKNOWN, rows, title, text, step))
+    for report in (_being_removed, _cordoned):
+        of_it = [row for row in drained if bool(drainer(row["taints"])) == (report is _being_removed)]
+        if rows := [row for row in of_it if not does_not_report(row)]:
+            yield report(view, rows, of_nodes)
+        if rows := [row for row in of_it if does_not_report(row)]:
+            item = report(view, rows, of_nodes)
+            last = last_sample(node for node in view.nodes if node.name in item.nodes)
+            yield _silent(item._replace(title=f"{item.title}, Ready unknown", text=f"{item.text} {last}".rstrip()))
+
+
+def _silent(item: Item) -> Item:
+    """Return a card about silent kubelets with the alert that their statistics are missing."""
+    return item._replace(alert_keys=(*item.alert_keys, ("StreamStalled", "stats/summary")))
+
+
+def _cordoned(view: Overview, rows: Sequence[RowDict], of_nodes: str) -> Item:
+    text = f"{NO_NEW_PODS.capitalize()}.{_down(rows, one=bool(view.node) or len(rows) == 1)}"
+    ready = [row for row in rows if row["ready"]]
+    state = "it is unknown whether it is Ready" if rows[0]["ready"] is None else "it is not Ready"
+    step = Step(
+        f"When the maintenance is over: kubectl uncordon {argument(ready[0]['node'])}"
+        if ready
+        else f"See kubectl describe node {argument(rows[0]['node'])} before it is uncordoned: {state}"
+    )
+    title = "Cordoned" if view.node else f"{len(rows)} {of_nodes} cordoned"
+    item = _of(kinds.LEAVING, rows, title, text, step)._replace(since=None)
+    return item.begun(first(view.begun, "cordoned", ("",), item.nodes))
 
 
 def last_sample(nodes: Iterable[NodeLine]) -> str:
@@ -64,7 +75,7 @@ def _leaves(row: RowDict) -> bool:
 
 def silent_nodes(view: Overview) -> set[str]:
     """Return the nodes whose card says that their kubelets do not report."""
-    return {row["node"] for row in view.not_ready if does_not_report(row) and not _leaves(row)}
+    return {row["node"] for row in view.not_ready if does_not_report(row)}
 
 
 def does_not_report(row: RowDict) -> bool:

@@ -23,6 +23,7 @@ _WITHIN: Final = re.compile(r"leadsman query \w+(?: --(?:param \w+=|by )\S*[^\s.
 _KUBECTL: Final = re.compile(r"kubectl (?:&#?\w+;|[^\s.:;,]|[.:;,](?=\S)|\s(?!and\b|or\b|before\b))+")
 """A command in escaped text, up to punctuation or a word that continues the sentence."""
 _GIVEN: Final = re.compile(r"--(?:param )?(\w+)[= ](\S+)")
+_CODE: Final = re.compile(r"`([^`]+)`")
 _NODE: Final = re.compile(r"\bNODE\b")
 _CLUSTER: Final = re.compile(r"\bCLUSTER\b")
 """Placeholder for a node's name in a runbook's command."""
@@ -121,13 +122,18 @@ def _lines(lines: Sequence[str], links: Links) -> Iterator[Markup]:
         question = _question(command)
         what = chosen(*question)[0].description if question else note
         address = links.ask(*question) if question else ""
-        shown = Markup('<a href="{}">{}</a>').format(address, what) if address else escape(what)
+        shown = Markup('<a href="{}">{}</a>').format(address, what) if address else _with_code(what)
         more = note if question else ""
         yield Markup("<li>{}<code>{}</code>{}</li>").format(
             Markup("<span>{}</span>").format(shown) if what else "",
             _about(command, question, links),
-            Markup('<span class="muted small">{}</span>').format(more) if more else "",
+            Markup('<span class="muted small">{}</span>').format(_with_code(more)) if more else "",
         )
+
+
+def _with_code(note: str) -> Markup:
+    """Return a command's comment as HTML, in which backticks mark code as they do elsewhere."""
+    return Markup(_CODE.sub(r"<code>\1</code>", str(escape(note))))  # noqa: S704 - it is escaped
 
 
 def _about(command: str, question: tuple[SavedQuery, dict[str, str]] | None, links: Links) -> str:

@@ -104,7 +104,8 @@ def _verdict(found: rule.LateJoiners) -> str:
 
 
 def _explanation(verdict: str, found: rule.LateJoiners, free: int, fit: int) -> str:
-    left = f"{counted(free, 'CPU is', 'CPUs are')} free, and the largest request that fits one NUMA node is {fit}"
+    largest = f"the largest request that fits one NUMA node is {counted(fit, 'CPU')}"
+    left = f"{counted(free, 'CPU is', 'CPUs are')} free, and {largest}"
     if verdict == "inconclusive":
         return f"there are too few nodes, or all have one age or are equally full, so age explains nothing; {left}"
     oldest, youngest = found.groups[0], found.groups[-1]

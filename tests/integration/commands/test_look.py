@@ -50,6 +50,22 @@ def test_a_capture_from_standard_input_gives_the_story_of_the_file(tmp_path: Pat
     assert not any(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("columns", [80, 200])
+def test_a_command_that_ends_a_card_can_be_pasted(columns: int) -> None:
+    """In two lines, a shell would take it for two commands."""
+    environment = ENVIRONMENT | {"COLUMNS": str(columns)}
+    done = subprocess.run(
+        [COMMAND, "look", EXAMPLES / "troubled-cluster.json"], capture_output=True, check=True, env=environment
+    )
+    lines = [line.strip() for line in done.stdout.decode().splitlines()]
+    for command in (
+        "kubectl get --raw /api/v1/nodes/control-1/proxy/stats/summary > control-1.summary.json",
+        "kubectl uncordon worker-4",
+        "kubectl logs --previous -n batch report-6f8c5d9b7-m5k2w",
+    ):
+        assert [line for line in lines if line.endswith(command)]
+
+
 def test_the_output_of_kubectl_from_standard_input(tmp_path: Path) -> None:
     condition = {
         "type": "Ready",

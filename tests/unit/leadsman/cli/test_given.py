@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from leadsman.cli.exits import EXIT_NO_DATABASE, EXIT_NO_SOURCE, EXIT_USAGE
+from leadsman.cli.exits import EXIT_NO_DATABASE, EXIT_NO_KUBECONFIG, EXIT_NO_SOURCE, EXIT_USAGE
 from paths import ROOT
 from unit.leadsman.cli.test_lazy import HEAVY
 
@@ -70,11 +70,48 @@ def test_a_source_that_cannot_be_read_costs_nothing(command: str, path: str, tol
         ("fit -f nope", EXIT_USAGE, "No such file"),
         ("fit --cpu x", EXIT_USAGE, "'x' is not a Kubernetes quantity"),
         ("capture -o x --keep 0", EXIT_USAGE, "not in the range"),
+        ("look --kubeconfig nope", EXIT_NO_KUBECONFIG, "kubeconfig nope does not exist"),
+        ("up --kubeconfig other:nope", EXIT_NO_KUBECONFIG, "kubeconfig other:nope is not a file"),
+        ("watch --kubeconfig nope", EXIT_NO_KUBECONFIG, "kubeconfig nope does not exist"),
+        ("look --kubelet-ca nope", EXIT_USAGE, "--kubelet-ca nope: cannot be read: No such file"),
+        ("mcp --http --token-file nope", EXIT_USAGE, "--token-file nope: cannot be read: No such file"),
     ],
 )
 def test_a_wrong_argument_costs_nothing(arguments: str, status: int, told: str, tmp_path: Path) -> None:
     ended, error, heavy = answered(tmp_path, *arguments.split())
     assert (ended, heavy - {"rich"}) == (status, set())
+    assert told in error
+
+
+@pytest.mark.parametrize("command", ["look", "up", "watch", "capture -o now.jsonl"])
+def test_a_missing_default_kubeconfig_costs_no_client_and_no_database(command: str, tmp_path: Path) -> None:
+    """The settings could name another one, so they are read."""
+    status, error, heavy = answered(tmp_path, *command.split())
+    assert (status, heavy - {"pydantic"}) == (EXIT_NO_KUBECONFIG, set())
+    assert "kubeconfig ~/.kube/config does not exist: name a file by --kubeconfig" in error
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (
+            "query evicted_pods worker-5",
+            "(worker-5). Did you mean --node worker-5, --namespace worker-5 or --cluster worker-5?",
+        ),
+        ("query nodes worker-5", "(worker-5). Did you mean --node worker-5 or --cluster worker-5?"),
+        ("query --sql x one two", "(two). Did you mean --node two, --namespace two or --cluster two?"),
+        ("fit shop/web-0", "(shop/web-0). Did you mean --pod shop/web-0?"),
+        ("query nodes $(id)", "Did you mean --node '$(id)' or --cluster '$(id)'?"),
+        ("query nodes empty.json", "(empty.json). To ask about a file, replay it first: leadsman replay empty.json"),
+        ("completion bash nope", "(nope)\n"),
+    ],
+)
+def test_a_word_that_a_command_does_not_expect_has_the_option_that_takes_it(
+    arguments: str, told: str, tmp_path: Path
+) -> None:
+    """A question has the options of its parameters: which nodes there are has no namespace."""
+    status, error, _ = answered(tmp_path, *arguments.split())
+    assert status == EXIT_USAGE
     assert told in error
 
 

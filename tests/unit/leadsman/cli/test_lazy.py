@@ -69,6 +69,7 @@ def test_every_module_with_a_command_is_listed_and_no_other() -> None:
         "options",
         "piped",
         "since",
+        "surplus",
     }
     assert files - set(NAMES) == helpers
     assert len(NAMES) == len(set(NAMES))

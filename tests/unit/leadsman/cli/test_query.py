@@ -88,3 +88,17 @@ def test_an_option_that_a_question_has_no_place_for_is_refused(folder: Path) -> 
     done = leadsman("query", "--sql", sql, "--node", "m", "--since", "1m", "-o", "csv", db=folder)
     assert done.stdout.split() == ["pod", "p59"]
     assert "1 min before the end of the recording" in done.stderr
+
+
+def test_a_hint_names_the_database_that_was_asked(demo_folder: Path) -> None:
+    """Pasted without it, the command would ask the default one."""
+    shown = " ".join(succeeds("query", "not_ready", "--db", f"chdb://{demo_folder}").split())
+    assert f" UTC: LEADSMAN_DB=chdb://{demo_folder} " in shown
+    assert "leadsman query events" in shown
+
+
+def test_numbers_of_cpus_have_their_unit(demo_folder: Path) -> None:
+    shown = succeeds("query", "numa_map", "--param", "cpus=1", "-o", "wide", db=demo_folder)
+    assert " a pod of 1 CPU fits" in shown
+    assert "1 CPUs" not in shown
+    assert "a pod of 8 CPUs needs more CPUs" in succeeds("query", "numa_map", "-o", "wide", db=demo_folder)

@@ -176,6 +176,29 @@ def test_of_a_kubelet_that_does_not_report_one_card_says_all() -> None:
 
 
 @pytest.mark.parametrize(
+    ("taints", "title"),
+    [
+        ((), "1 of 3 nodes cordoned"),
+        (("karpenter.sh/disrupted=:NoSchedule",), "1 of 3 nodes being removed by karpenter"),
+    ],
+)
+def test_of_a_silent_kubelet_whose_node_leaves_one_card_says_all(taints: tuple[str, ...], title: str) -> None:
+    """It takes no alert and no silence of another node that leaves, whose kubelet reports."""
+    rows = [
+        unready(name, ready=ready, message="silent", cordoned=1, taints=[*taints])
+        for name, ready in (("n", None), ("m", 1))
+    ]
+    down = node(stale=True, ready=None, sample_age="9 min ago")
+    stalled = fires("StreamStalled", labels={"resource": "stats/summary"})
+    cards = attention(view(down, node("m"), node("well"), not_ready=tuple(rows), alerts=(stalled,)))
+    assert [(card.title, card.nodes, card.alerts) for card in cards] == [
+        (f"{title}, Ready unknown", ("n",), ("StreamStalled",)),
+        (title, ("m",), ()),
+    ]
+    assert cards[0].text.endswith("It is silent, so whether it is Ready is unknown. Last sample: 9 min ago.")
+
+
+@pytest.mark.parametrize(
     "quiet",
     [
         node(margins=(margin(seconds_to_hard=3601.0),)),

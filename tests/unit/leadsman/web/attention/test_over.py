@@ -242,3 +242,12 @@ def test_nothing_holds_of_a_node_that_is_gone(database: Database) -> None:
     assert re.search(r"without recent statistics\s*1\b", shown.text)
     assert "not their Node objects" not in shown.text
     assert shown.text.count("so far") == 1, "that the silent one has no statistics"
+
+
+def test_that_no_node_lacks_statistics_is_known_without_events(database: Database) -> None:
+    """Events are missing, so how many pods were evicted is not known."""
+    store(database, ready("n"))
+    sampled(database, "n", minutes=120)
+    shown = report(database).text
+    assert re.search(r"without recent statistics\s*0\b", shown)
+    assert re.search(r"pods evicted\s*\?", shown)

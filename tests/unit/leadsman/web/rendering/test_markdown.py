@@ -74,6 +74,13 @@ def test_a_command_that_is_no_question_is_text() -> None:
     assert "href" not in text
 
 
+def test_backticks_in_a_comment_mark_code() -> None:
+    """A comment stands beside the command as text, and no parser of Markdown reads it."""
+    text = html("```console\nleadsman query nodes   # for `<b>`: all\nkubectl get nodes   # for `limit`\n```")
+    assert "for <code>&lt;b&gt;</code>: all" in text
+    assert "<span>for <code>limit</code></span>" in text
+
+
 def test_a_question_within_a_sentence_and_another_alert_s_name_are_links() -> None:
     text = html("See `leadsman query nodes` and PodsEvicted, not PodsEvictedToo.")
     assert '<a href="/ask?name=nodes"><code>leadsman query nodes</code></a>' in text
