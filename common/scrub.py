@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Final
 from unicodedata import category, normalize
 
-REDACTED: Final = "[redacted]"
+from common.commands import REDACTED, has_command, without_passwords
 
 _NAME: Final = (
     r"(?:pass(?:word|wd|phrase)|secret|token|credentials?|(?<![a-z])(?:pass|pwd|pw)"
@@ -16,7 +16,10 @@ _NAME: Final = (
     r"(?:-data)?"
 )
 """Names of secrets, with any prefix, for example AWS_SECRET_ACCESS_KEY or MYSQL_PWD."""
-_EXACT: Final = r"(?<![a-z])(?:auth|identitytoken)"
+_EXACT: Final = (
+    r"(?:(?<![a-z])(?:auth|identitytoken|(?:set-)?cookies?2?|session|connect\.sid)"
+    r"|(?:jsession|phpsess|session_?|_session_)id|_session)"
+)
 """Names that are secrets only if a value is assigned to them, for example in a Docker configuration."""
 _OPAQUE: Final = re.compile(
     r"(?<![\w-])(?:eyJ(?:[\w-]{8,}(?:\.[\w-]*){1,4}|[\w+/-]{24,}={0,2})"  # JSON web tokens; JSON as base64
@@ -46,6 +49,7 @@ _OPAQUE: Final = re.compile(
 """Texts that are recognised as secrets by their form alone."""
 _OPAQUE_LEAST: Final = 20
 """A word without spaces and with fewer characters than this is not searched."""
+_VARIABLE: Final = rf"[\w.-]{{0,60}}{_NAME}"
 _QUOTED: Final = r"(?P<{0}>\\*[\"'])(?:(?!(?P={0}))(?:\\.|.))+"
 """A quoted value, up to the same quote; a quote inside has a backslash."""
 _SECRET: Final = re.compile(
@@ -60,23 +64,32 @@ _SECRET: Final = re.compile(
     r"|(?P<bare>\bauthorization(?:\\*[\"'])?\s{0,8}[:=]\s{0,8}\[?(?:\\*[\"'])?)"
     r"(?!\[redacted|\d{1,3}(?:\.\d{1,3}){3})(?=[^\s\"',;\]]*[0-9])[^\s\"',;\]]{14,}"
     r"|(?P<scheme>\b(?:bearer|basic)\s{1,8})(?:(?=[a-z._~+/-]*[0-9=]|(?-i:[A-Za-z._~+/-]*[a-z][A-Z]))[a-z0-9._~+/=-]{8,}|[a-z0-9._~+/=-]{20,})"
-    r"|(?P<cookies>(?<![\w./-])(?:set-)?cookie: ?)(?=[^\s;=]{1,200}=)[^\r\n\"']+"
+    r"|(?P<cookies>(?<![\w./-])(?:set-)?cookie2? ?: ?(?:\\*[\"'](?=[^\s;=\"']{1,200}=))?)(?!\[redacted)"
+    r"(?=[^\s;=]{1,200}=|(?<=: )(?=[^\s;\"'\[]{0,60}[0-9])[^\s;\"'\[]{8})"
+    r"(?:[^\r\n\"']|(?<==)(?P<crumb>[\"'])[^\r\n\"']*(?P=crumb)(?=[;\s\"']|\Z))+"
+    r"|(?P<crumbs>\bcookies?(?:\\*[\"'])?\s?[:=]\s?[{(\[])(?!\[?redacted)[^{}()\[\]\r\n]+"
     r"|(?P<jar>--cookie[ =](?P<jarred>[\"'])?)(?=[^\s;=]{1,200}=)(?(jarred)[^\r\n\"']+|[^\s\"']+)"
     r"|(?P<oracle>(?:\bsqlplus\b[^\n|;/]{0,99}[ \"']|"
     r"\bjdbc:oracle:\w{1,5}:)[\w$#]{1,60}/)(?!\[redacted)[^\s\"'@/]+(?=@)"
+    rf"|(?P<env>\bname:{_VARIABLE},? ?value:)(?!\[redacted)"
+    r"(?:(?!value(?:from)?:)[^\r\n]){1,4000}?(?=,? ?valuefrom:)"
+    rf"|(?P<printed>\{{{_VARIABLE} )(?!\[redacted)[^{{}}\r\n]{{1,4000}}?(?= (?:<?nil>?|0x[0-9a-f]+)\}})"
+    r"|(?P<http>\bcookie\{name:(?:[^\s,]{1,200}),? ?value:)(?!\[redacted)[^\s,}]+"
     rf"|(?P<pair>\bname(?:\\*[\"'])?\s{{0,8}}[:=]\s{{0,8}}(?:\\*[\"'])?[\w.-]{{0,60}}{_NAME}(?:\\*[\"'])?,?\s{{0,40}}"
     r"(?:\\*[\"'])?value(?:\\*[\"'])?\s{0,8}[:=]\s{0,8}(?P<paired>\\*[\"'])?)(?!\[redacted)"
     r"(?(paired)(?:(?!(?P=paired)).)+|[^\s\"',}\]]+)"
     r"|(?P<sql>\b(?:identified (?:with \w{1,40} )?(?:by|as)(?: password)?|password) (?P<told>\\*[\"']))(?!\[redacted)"
     r"(?:(?!(?P=told)).)+(?=(?P=told))"
-    rf"|(?P<set>(?:{_NAME}|{_EXACT})(?:\\*[\"'])?\s*(?:=>|:=|[:=])\s*){_QUOTED.format('quote')}"
+    rf"|(?P<set>(?:{_NAME}|{_EXACT})(?:\\*[\"'])?\s*(?:=>|:=|[:=])\s*(?:\[\]string\{{|\[)?){_QUOTED.format('quote')}"
     rf"|(?P<name>(?:{_NAME}|{_EXACT}(?!\s*=\s*[{{(\[])|signature|(?<![a-z])sig)\s*=\s*(?:\\*[\"'])?)(?!(?:none|null|nil|true|false)\b)"
     r"(?:[^\s&\"',;]|[,;&](?![\w-]{0,40}[=:]|[\s\"']|\Z)|'(?=\w))+"
     rf"|(?P<block>^[ \t]*(?:- )?[\w.-]{{0,40}}{_NAME}:[ \t]*[|>][+-]?[ \t]*\r?\n(?P<indent>[ \t]+))[^\r\n]*"
     r"(?:\r?\n(?P=indent)[^\r\n]*)*"
     rf"|(?P<line>(?<=\n)[ \t]*(?:- )?[\w.-]{{0,40}}{_NAME}:[ \t]+)(?![|>\[\"'])[^\r\n\"']+"
     rf"|(?P<tag><[\w:.-]{{0,40}}{_NAME}>)[^<]+"
-    rf"|(?P<member>(?<![\w/:.@\"'-])[a-z_]{{0,40}}{_NAME}:)(?=[^\s:/])(?!\[redacted|v?[0-9]+(?:\.|\b))[^\s\]}},;\"'\\]+"
+    rf"|(?P<member>(?<![\w/:.@\"'-])[a-z_]{{0,40}}{_NAME}:)(?=[^\s:/])(?!\[redacted)"
+    r"(?:(?<=pass:)|(?<=password:)|(?<=passwd:)|(?<=passphrase:)|(?<=pwd:)|(?!v?[0-9]{1,5}(?:\.|\b)))"
+    r"(?:[^\s\]},;\"'\\]|,(?=[^\s\]},;:\"'\\]+[\s\]},]))+"
     rf"|(?P<flag>(?:(?<![\w-])--?[a-z0-9_-]{{0,40}}{_NAME}|\bconfig(?:ure)? set \S{{0,60}}{_NAME}"
     r"|\b(?:requirepass|masterauth)) (?:\\*[\"'])?)(?![-=:\[]|stdin\b)[^\s\"',;]+"
     r"|(?P<login>(?<![^\s\"'])(?:-[a-z]{0,4}u|--(?:proxy-)?user|--(?:src-|dest-)?creds)"
@@ -92,54 +105,7 @@ _SECRET: Final = re.compile(
 calls a secret. In prose such as "cannot fetch token: not found", a lower-case word with more words after it is not a
 secret.
 """
-_GAP: Final = r"(?:[ \t]{1,8}|\\{0,4}[\"'],? ?\\{0,4}[\"'])"
-"""Separator of two words of a command, or of its list in JSON. It is bounded, because searches begin with it."""
-_WORD: Final = r"\\*[\"']?(?![-\[])[^\s\"'\\|;]{1,200}(?:\\*[\"'](?=\s))?"
-_PORT: Final = r"(?:[0-9.]{7,15}:)?[0-9]{1,5}(?::[0-9]{1,5})?(?:/[a-z]{3,4})?(?![^\s\"'\],\\])"
-_FLAGS: Final = rf"(?>(?:{_GAP}-(?:\w{{0,7}}[Cr]{_GAP}[0-9]{{1,9}}|\w{{1,8}})){{1,6}})"
-_SHORT_FLAG: Final = re.compile(
-    r"((?:\b(?:mysql\w{0,10}|mariadb\w{0,10})\b[^\n|;]{0,200}?"
-    rf"{_GAP}-p(?!(?:id|ort|rofile)\b)(?:{_GAP}(?!{_PORT})|=|(?!{_GAP}|=))"
-    r"|\b(?:sshpass|mongo\w{0,10}|cqlsh|beeline|rabbitmqadmin|login)\b[^\n|;]{0,200}?"
-    rf"{_GAP}-p(?!(?:id|ort|rofile)\b)(?:{_GAP}|=|(?!{_GAP}|=))"
-    rf"|\b(?:redis|valkey|keydb)-cli\b[^\n|;]{{0,200}}?{_GAP}-a{_GAP}"
-    rf"|\b(?:sqlcmd|[ot]sql|bcp|(?:un)?zip|ipmitool|mosquitto_[a-z]{{1,5}})\b[^\n|;]{{0,200}}?{_GAP}-P(?:{_GAP}|(?!{_GAP}))"
-    rf"|\bldap[a-z]{{3,10}}\b[^\n|;]{{0,200}}?{_GAP}-w{_GAP}"
-    rf"|{_GAP}-U(?:{_GAP}|(?!{_GAP}))[\w.\\-]{{1,60}}%"
-    rf"|\b(?:add_user|authenticate_user|change_password){_GAP}[\w.-]{{1,60}}{_GAP}"
-    rf"|\b(?:htpasswd|mosquitto_passwd)(?=[^\n|;]{{0,80}}?{_GAP}-\w{{0,8}}b)"
-    rf"(?:(?=[^\n|;]{{0,80}}?{_GAP}-\w{{0,8}}n){_FLAGS}|{_FLAGS}{_GAP}{_WORD}){_GAP}{_WORD}{_GAP}"
-    rf"|\bopenssl{_GAP}(?:enc|dgst|(?:aes|aria|bf|camellia|cast|chacha|des|idea|rc|seed|sm4)[\w-]{{0,20}})"
-    rf"\b[^\n|;&]{{0,200}}?{_GAP}-(?:[kK]|hmac){_GAP}"
-    rf"|\bopenssl\b[^\n|;]{{0,200}}?{_GAP}-pass(?:in|out|word)?{_GAP}pass:"
-    rf"|\bopenssl{_GAP}passwd(?:{_GAP}-(?:salt{_GAP}{_WORD}|(?!salt)\w{{1,8}})){{1,6}}{_GAP}"
-    r"|\bsecret\b(?:\\\r?\n|[^\n|;]){0,400}?(?:[ \t]|\\{0,4}[\"'],? ?|(?<=\n))(?P<around>\\{0,4}[\"'])?"
-    r"--from-literal(?:=|[ \t]{0,8}\\\r?\n[ \t]{0,8}|[ \t]{1,8}|\\{0,4}[\"'],? ?)"
-    r"(?P<within>\\{0,4}[\"'])?[\w.-]{1,100}="
-    rf"|\bmc{_GAP}alias{_GAP}set(?:{_GAP}{_WORD}){{3}}{_GAP}"
-    r"|-stdin\b[^\n|;]{0,200}?<<<[ \t]{0,8}"
-    rf"|{_GAP}-p(?:{_GAP}|=)(?=[^\s\"']*[A-Za-z])(?=[^\s\"']*[0-9!#%^*?])(?=[^\s\"']*[A-Z!#%^*?])(?![{{$])))"
-    r"(?!\[redacted|[-/<>&\s])(?(within)(?:(?!(?P=within))[\s\S])+|(?(around)(?:(?!(?P=around))[\s\S])+"
-    r"|(?:(?P<quote>\\*[\"'])(?![\],])(?:(?!(?P=quote)).)+|[^\s\"'\]]+)))"
-)
-"""Finds the password of a program that takes it after a short flag or a name, and a mixed word after `-p` of any
-program. A mixed word has both cases and digits, or punctuation that no path, port or protocol has. MySQL's clients
-take no password after `-p` and a space, so a number there is a port.
-"""
-_READER: Final = re.compile(
-    r"(?P<quote>\\{0,4}[\"'])?[ \t]{0,8}(?:\\\r?\n[ \t]{0,8})?\|\s{0,20}(?:\\\r?\n|[^\n|;]){0,200}?"
-    r"(?:-stdin\b|\b(?:ch|smb)passwd\b|\bsudo[ \t]{1,8}-\w{0,3}[sS]\b|-fd[ =]0\b|\bkinit\b|\bcryptsetup\b"
-    r"|--with-token\b|--from-file\S{0,80}/stdin\b|-pass\w{0,4} stdin\b)"
-)
-"""Finds a pipe into a program that reads a password, from the end of the piped text."""
-_SAYS: Final = re.compile(r"\b(?:echo|printf)(?:[ \t]{1,8}-[neE]{1,3}){0,2}[ \t]{1,8}(?=[^\s|])")
-_LONGEST_ECHO: Final = 40
 _MAY_BE_FLAG: Final = re.compile(r"-(?<![^\s\"']-)(?:[PpawU]|[a-z]{0,4}u|-(?:proxy-|src-|dest-)?(?:user|creds))")
-_COMMANDS: Final = (
-    *("_user", "passw", "openssl", "stdin", "sudo ", "-fd", "kinit", "cryptsetup", "with-token", "from-literal"),
-    "alias",
-)
-"""Finds parts of commands that `_MAY_BE_FLAG` does not find."""
 _RANDOM: Final = re.compile(
     r"(?<![\w+])(?=\w*[a-z])(?=\w*[A-Z])(?=(?:[a-zA-Z_+]*\d){3})[\w+]{32,}={0,2}"
     r"|(?<![\w+/.-])(?=[\w+/]*[a-z])(?=[\w+/]*\d)(?![\w+/]*[a-z]{8})(?=(?:[a-z0-9+/]*[A-Z]){8})[a-zA-Z0-9+/]{40}(?![\w+/.-])"
@@ -170,14 +136,26 @@ _SECRET_VALUE: Final = re.compile(
 """Finds a secret after a path: it is called a key, or is not a lower-case word, a small number or a duration."""
 _BEGINS: Final = (
     *("user", "header", "bare", "scheme", "cookies", "set", "name", "block", "line", "tag", "member", "flag"),
-    *("login", "netrc", "said", "prose", "jar", "oracle", "pair", "sql"),
+    *("login", "netrc", "said", "prose", "jar", "oracle", "pair", "sql", "crumbs", "env", "printed", "http"),
 )
 """Groups of `_SECRET` that are kept before the redacted part. A new alternative needs its group here."""
 _UNSEEN: Final = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\xad]")
 _IS_NAME: Final = re.compile(rf"(?:{_NAME}|^{_EXACT})$", re.IGNORECASE)
 _LAST_WORDS: Final = (
     *("password", "passwd", "passphrase", "pass", "pwd", "pw", "secret", "token", "credential", "credentials"),
-    *("key", "data", "auth", "cookie"),
+    *(
+        "key",
+        "data",
+        "auth",
+        "cookie",
+        "cookies",
+        "cookie2",
+        "session",
+        "sessionid",
+        "session_id",
+        "sessid",
+        "connect.sid",
+    ),
 )
 """Last words of the secret names, for the quick tests."""
 _WORDS: Final = (
@@ -192,6 +170,8 @@ _WORDS: Final = (
     "basic",
     "auth",
     "cookie",
+    "sess",
+    "connect.sid",
     "identified ",
     "sig",
 )
@@ -267,8 +247,8 @@ def _without_named(text: str) -> str:
     has_flag = _MAY_BE_FLAG.search(text) is not None
     if has_flag or "@" in text or "%40" in text or _has_word(text.lower()):
         text = _SECRET.sub(_without_secret, text)
-    if has_flag or _has_command(text):
-        text = _without_flags(text)
+    if has_flag or has_command(text):
+        text = without_passwords(text)
     return _without_keys_of_addresses(text)
 
 
@@ -301,7 +281,7 @@ def _may_name_secret(folded: str) -> bool:
         or ("'" in folded and _has_secret_name_before(folded, "':"))
         or (" " in folded and any(map(folded.__contains__, _SAID)))
         or any(map(folded.__contains__, _SAID_IN_A_WORD))
-        or _has_command(folded)
+        or has_command(folded)
     )
 
 
@@ -311,10 +291,6 @@ def _is_suspicious_escape(document: str) -> bool:
 
 def _has_word(folded: str) -> bool:
     return any(map(folded.__contains__, _WORDS))
-
-
-def _has_command(text: str) -> bool:
-    return any(map(text.__contains__, _COMMANDS))
 
 
 def _has_secret_name_before(folded: str, separator: str) -> bool:
@@ -357,43 +333,6 @@ def _without_keys_of_addresses(text: str) -> str:
 
 def _without_secret_path(found: re.Match[str]) -> str:
     return found[1] + _SECRET_SEGMENT.sub(REDACTED, found[2]) + _SECRET_VALUE.sub(REDACTED, found[3] or "")
-
-
-def _without_flags(text: str) -> str:
-    """Repeat for the rest of the text, because a command can begin within the match of the one before it."""
-    text = _without_piped(text) if "|" in text else text
-    while (left := _SHORT_FLAG.sub(lambda found: f"{found[1]}{found['quote'] or ''}{REDACTED}", text)) != text:
-        text = left
-    return text
-
-
-def _without_piped(text: str) -> str:
-    """Redact what a line pipes into a program, from its first `echo` or `printf`, or from the one inside quotes.
-
-    A backslash continues a line. Each text is searched only once, so the time stays linear.
-    """
-    pieces, at, searched = list[str](), 0, 0
-    for reader in _READER.finditer(text):
-        end, quote = reader.start(), reader["quote"] or ""
-        begins = _SAYS.search(text, _line_start(text, max(at, searched), end), end)
-        if quote and (opened := text.rfind(quote, at, end)) >= 0:
-            said = _SAYS.finditer(text, max(at, opened - _LONGEST_ECHO), opened + 1)
-            quoted = next((each for each in said if each.end() == opened), None)
-            begins = min(filter(None, (begins, quoted)), key=re.Match.start, default=None)
-        if begins is not None:
-            pieces += text[at : begins.end()], REDACTED
-            at = end + len(quote)
-        searched = max(at, end - _LONGEST_ECHO)
-    return "".join(pieces) + text[at:]
-
-
-def _line_start(text: str, least: int, end: int) -> int:
-    """Return where the line that ends at `end` begins, but not before `least`."""
-    start = end
-    while (start := text.rfind("\n", least, start)) >= 0:
-        if not text[max(start - 2, 0) : start].rstrip("\r").endswith("\\"):
-            return start + 1
-    return least
 
 
 def _without_secret(found: re.Match[str]) -> str:

@@ -14,7 +14,7 @@ import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path, PurePosixPath
@@ -24,7 +24,16 @@ from typing import IO, Final, Self, TypeVar
 from common.amounts import counted
 from common.private import FOLDER, open_private
 from common.text import plain
-from ingest.files.lines import UNPACKED, WORK_LIMIT_BYTES, WORK_RATIO, SourceError, folder_of, named
+from ingest.files.lines import (
+    UNPACKED,
+    WORK_LIMIT_BYTES,
+    WORK_RATIO,
+    DamagedError,
+    SourceError,
+    SourceFile,
+    folder_of,
+    named,
+)
 from ingest.files.sniff import folder_files, is_needed
 from leadsman.cli.exits import note
 from leadsman.cli.given import PIPED
@@ -127,6 +136,13 @@ class _Allowance:
         self._left -= size + _MEMBER_COST_BYTES + _FOLDER_COST_BYTES * len(name.parts)
         self._check(is_within=size >= 0 and self._left >= 0)
 
+    def spend_unpacked(self, file: Path) -> None:
+        """Count what a compressed file of the archive unpacks to. Raises SourceError."""
+        with SourceFile(file) as source, suppress(DamagedError):
+            for chunk in source.chunks() if source.compression != "none" else ():
+                self._left -= len(chunk)
+                self._check(is_within=self._left >= 0)
+
     def member(self) -> type[tarfile.TarInfo]:
         """Return the class with which to open a tar archive: it checks headers while tarfile reads them."""
 
@@ -172,6 +188,7 @@ def _unpack(path: Path, into: Path) -> None:
                 content = archive.extractfile(member)
                 if content is not None:
                     _copy(content, into / name, member.mtime)
+                    allowance.spend_unpacked(into / name)
     except _DAMAGED as error:
         note(f"leadsman: {plain(named(path))}: read in part, because the rest of the archive is damaged: {error}")
 
@@ -189,6 +206,7 @@ def _unpack_zip(path: Path, into: Path) -> None:
                 with archive.open(member) as content:
                     modified = datetime(*member.date_time, tzinfo=UTC).timestamp()
                     _copy(content, into / name, modified)
+                    allowance.spend_unpacked(into / name)
             except (*_DAMAGED, ValueError, RuntimeError, NotImplementedError) as error:
                 note(f"leadsman: {plain(named(path))}: {plain(name)} cannot be unpacked: {plain(error)}")
 

@@ -154,7 +154,8 @@ def translated(target: Target, doing: str, error: Exception) -> DatabaseError | 
         case ClickHouseError():
             code = _code(error)
             why = _BEYOND.get(code or 0) or f"was refused: {_reason(error, target)}"
-            return QueryFailed(f"{target}: {doing} {why}", code)
+            where = "" if isinstance(target, Embedded) else f"{target}: "  # readers need no path of the machine
+            return QueryFailed(f"{where}{doing} {why}", code)
         case _:
             return None
 

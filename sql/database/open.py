@@ -172,7 +172,7 @@ class Database:
                 answer = self._client.query(sql, parameters=given, settings=settings)
             except (ValueError, OverflowError, RecursionError) as error:
                 raise QueryFailed(
-                    f"{self}: the answer has a value that Python cannot hold: {plain(error)}. Ask for its toString"
+                    f"the answer has a value that Python cannot hold: {plain(error)}. Ask for its toString"
                 ) from None
             if not answer.column_names:
                 return self._no_rows(sql, parameters, settings) if described else Result((), (), [])

@@ -54,7 +54,7 @@ class QueryProcess:
         except _Idle:  # it has just ended
             reply = self._answered(request)
         if reply.problem:
-            raise QueryFailed(reply.problem.replace(f"chdb://{self._folder}", str(self._db)), reply.code)
+            raise QueryFailed(reply.problem.replace(f"chdb://{self._folder}", "the database"), reply.code)
         return Result(reply.column_names, reply.column_types, reply.rows)
 
     def warm(self) -> None:
@@ -141,7 +141,7 @@ class _Child:
         until = monotonic() + seconds
         length = int.from_bytes(self._bytes(db, LENGTH, until), "big")
         if length > most + MIB:
-            raise QueryFailed(f"{db}: the answer is larger than {most // MIB} MiB: narrow the query", MEMORY)
+            raise QueryFailed(f"the answer is larger than {most // MIB} MiB: narrow the query", MEMORY)
         return msgspec.msgpack.decode(self._bytes(db, length, until), type=SqlReply)
 
     def _bytes(self, db: Database, count: int, until: float) -> bytes:
@@ -150,7 +150,7 @@ class _Child:
         arriving.register(source, select.POLLIN)
         while len(found) < count:
             if monotonic() > until:
-                raise QueryFailed(f"{db}: the question took too long (TIMEOUT_EXCEEDED): narrow the query", TIMEOUT)
+                raise QueryFailed("the question took too long (TIMEOUT_EXCEEDED): narrow the query", TIMEOUT)
             if arriving.poll(LOOK_SECONDS * 1000):
                 piece = os.read(source, count - len(found))
                 if not piece:
@@ -166,7 +166,7 @@ class _Child:
         if not self.started:
             return DatabaseError(f"{db}: the process for your own SQL did not start; saved questions do not need it")
         return QueryFailed(
-            f"{db}: the question exceeded its memory or time limit (MEMORY_LIMIT_EXCEEDED): narrow the query",
+            "the question exceeded its memory or time limit (MEMORY_LIMIT_EXCEEDED): narrow the query",
             MEMORY,
         )
 

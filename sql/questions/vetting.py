@@ -18,12 +18,13 @@ from sql.database.open import Database
 
 ALLOWED: Final = Path(__file__).parent / "allowed"
 TABLE_FUNCTIONS: Final = frozenset(
-    {"generate_series", "generateseries", "numbers", "numbers_mt", "primes", "values", "view", "zeros", "zeros_mt"}
+    {"generate_series", "generateseries", "numbers", "numbers_mt", "primes", "view", "zeros", "zeros_mt"}
 )
-SYSTEM_TABLES: Final = frozenset(
-    {"columns", "data_type_families", "databases", "functions", "numbers", "one", "tables"}
-)
-"""Tables of the database `system` that describe the schema and the language."""
+"""None takes a text that the engine reads as columns: `values('a String ALIAS hostName()', ...)` calls a function."""
+SYSTEM_TABLES: Final = frozenset({"columns", "data_type_families", "functions", "numbers", "one"})
+"""Tables of the database `system` that describe the schema and the language. `tables` and `databases` also have paths
+of the machine.
+"""
 SETTINGS: Final = frozenset(
     {"final", "join_algorithm", "join_use_nulls", "limit", "max_execution_time", "max_threads", "offset"}
 )
@@ -46,6 +47,7 @@ _TOKEN: Final = re.compile(
     r"|(?P<sign>[-+*/%=<>!|&^~?:.,()\[\]])",
     re.ASCII | re.DOTALL,
 )
+_PARAMETER: Final = re.compile(r"\{([A-Za-z_]\w*):", re.ASCII)
 _OTHERS: Final = "SELECT lower(name) FROM system.databases WHERE name != currentDatabase()"
 _LANGUAGE: Final = """
 SELECT (SELECT groupArray(lower(name)) FROM system.functions),
@@ -167,6 +169,11 @@ def tokens(formatted: str) -> Iterator[Token]:
     place = 0
     while place < len(formatted):
         found = _TOKEN.match(formatted, place)
+        if found is None and (parameter := _PARAMETER.match(formatted, place)):
+            raise refusal(
+                f"the type of the parameter {parameter[1]} has a sign that is not allowed: give a plain one, such as "
+                f"{{{parameter[1]}:String}} or {{{parameter[1]}:Array(UInt8)}}"
+            )
         if found is None or found.lastgroup in {None, "comment"}:
             raise refusal(f"{formatted[place : place + 20]!r} cannot be part of a question")
         place = found.end()

@@ -243,8 +243,11 @@ class Landing:
                 for tp in partitions
             }
             unknown |= {tp for tp in partitions & self._known if resumes[tp].gaps}
-            begun = {tp: each for tp in unknown if (each := Begun.of(tp, found[tp])) and each.follows(landed)}
-            begun = {tp: each for tp, each in begun.items() if not resumes[tp].gaps}
+            begun = {
+                tp: each
+                for tp in unknown
+                if (each := Begun.of(tp, found[tp], self._kafka)) and each.follows(landed) and not resumes[tp].gaps
+            }
             waiting = {tp for tp, each in begun.items() if leaderless & each.stored.keys()}
             self._wait_for_leaders(leaderless | waiting)
             unknown -= waiting
@@ -350,7 +353,7 @@ class Landing:
 
     async def _land(self, portions: Sequence[Portion], stop: asyncio.Event) -> None:
         generation, is_ours = self._generation, self._is_ours()
-        await self._commit({tp: intent for each in portions for tp, intent in each.intents.items()})
+        await self._commit({tp: intent for each in portions for tp, intent in each.intents(self._kafka).items()})
         for each in portions:
             began = time.perf_counter()
             await self._storing.store(each, each.landed, stop, is_ours)

@@ -33,6 +33,8 @@ class _Intent(msgspec.Struct):
 
     token: str
     ranges: tuple[Range, ...]
+    kafka: str = ""
+    """Id of the Kafka cluster; empty in the intents of older versions."""
 
 
 _decode_intent: Final = msgspec.json.Decoder(_Intent).decode
@@ -46,13 +48,16 @@ class Begun(NamedTuple):
     token: str
 
     @classmethod
-    def of(cls, partition: TopicPartition, committed: OffsetAndMetadata) -> "Begun | None":
+    def of(cls, partition: TopicPartition, committed: OffsetAndMetadata, kafka: str) -> "Begun | None":
         """Decode the last commit of a partition; None if everything that was begun is stored.
 
-        Metadata of another tool is ignored, and so is an intent copied to another offset (another Kafka).
+        Metadata of another tool is ignored, and so is an intent that was copied from another Kafka, or to another
+        offset.
         """
         intent = if_decodable(_decode_intent, (committed.metadata or "").encode())
-        if intent is None or all(each[:2] != (partition.partition, committed.offset) for each in intent.ranges):
+        if intent is None or intent.kafka not in {"", kafka}:
+            return None
+        if all(each[:2] != (partition.partition, committed.offset) for each in intent.ranges):
             return None
         return cls(partition.topic, intent.ranges, intent.token)
 
@@ -83,10 +88,9 @@ class Portion(NamedTuple):
     still know their token.
     """
 
-    @property
-    def intents(self) -> Mapping[TopicPartition, OffsetAndMetadata]:
+    def intents(self, kafka: str) -> Mapping[TopicPartition, OffsetAndMetadata]:
         """Return the commits before storing: the first offset of each range, with all ranges in the metadata."""
-        metadata = msgspec.json.encode(_Intent(self.token, self.ranges)).decode()
+        metadata = msgspec.json.encode(_Intent(self.token, self.ranges, kafka)).decode()
         return {
             TopicPartition(self.topic, span.partition): OffsetAndMetadata(span.start, metadata)
             for span in self.ranges

@@ -7,7 +7,7 @@ import shutil
 import struct
 import uuid
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
@@ -229,6 +229,44 @@ def own_kafka(tmp_path: Path) -> Iterator[Kafka]:
         yield broker.start()
     finally:
         broker.stop()
+
+
+@pytest.mark.parametrize("moved", [0, 1, None], ids=["to the same offset", "to another offset", "by another tool"])
+async def test_metadata_copied_from_another_kafka_hides_no_message(
+    kafka: Kafka, own_kafka: Kafka, folder: Path, monkeypatch: pytest.MonkeyPatch, moved: int | None
+) -> None:
+    """A tool copies a group while a portion is begun. The database stored that portion, and knows its token."""
+    commits = list[Mapping[TopicPartition, OffsetAndMetadata]]()
+    commit = Landing._commit
+
+    async def noted(landing: Landing, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
+        commits.append(offsets)
+        await commit(landing, offsets)
+
+    monkeypatch.setattr(Landing, "_commit", noted)
+    source = Lost(own_kafka, folder)
+    await source.make_topics()
+    await source.send()
+    await source.land()
+    intents = {tp: each for offsets in commits for tp, each in offsets.items() if each.metadata}
+    assert len(intents) == PARTITIONS
+    on = Lost(kafka, folder)
+    on.topics, on.group, on.sent = source.topics, source.group, source.sent
+    await on.make_topics()
+    await on.send()
+    copied = {
+        tp: OffsetAndMetadata(each.offset + (moved or 0), "copied" if moved is None else each.metadata)
+        for tp, each in intents.items()
+    }
+    async with AIOKafkaConsumer(
+        bootstrap_servers=on.servers, group_id=on.group, enable_auto_commit=False
+    ) as consumer:
+        consumer.assign(list(copied))
+        await consumer.commit(copied)
+    async with on.lander() as database:
+        skipped = (moved or 0) * PARTITIONS
+        await until(lambda: len(names(database)) >= on.sent - skipped)
+    assert on.gaps.counts == {}
 
 
 @pytest.mark.parametrize("running", [True, False], ids=["while it runs", "before it begins"])

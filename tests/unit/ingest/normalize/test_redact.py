@@ -264,6 +264,11 @@ def test_of_a_command_only_the_password_goes() -> None:
             "kubectl create secret generic s --from-literal='a=[redacted]' -n b"
         ),
         "EnvVar{Name:DB_PASS,Value:X1,ValueFrom:nil}": "EnvVar{Name:DB_PASS,Value:[redacted],ValueFrom:nil}",
+        "{Host:db Password:12345678 User:b}": "{Host:db Password:[redacted] User:b}",
+        "map[password:1234 user:b]": "map[password:[redacted] user:b]",
+        "Config{Password:12,34,User:b,Port:1}": "Config{Password:[redacted],User:b,Port:1}",
+        "chpasswd <<EOF\nroot:X1\nEOF\nls": "chpasswd <<EOF\n[redacted]\nEOF\nls",
+        'GET / Cookie: a=b; c="X1"\nHost: h': "GET / Cookie: [redacted]\nHost: h",
         "mc alias set m http://minio:9000 bob X1 --api S3v4": (
             "mc alias set m http://minio:9000 bob [redacted] --api S3v4"
         ),
@@ -434,6 +439,16 @@ def test_scrubbing_twice_changes_nothing_more(text: str) -> None:
         "secret --from-literal ",
         "secret --from-literal='a=",
         " -U a",
+        "cookie: a=",
+        "cookie: a='",
+        "cookies={",
+        "docker login <<A\n",
+        "<<A\\\n",
+        "login <(echo ",
+        "curl -b",
+        "name:pass,value:a,",
+        "{PASS a ",
+        "password:1,",
     ],
 )
 def test_hostile_text_is_scrubbed_in_a_time_that_grows_with_its_length(piece: str) -> None:
@@ -481,6 +496,12 @@ def test_a_reference_to_a_secret_stays() -> None:
         'Container image "registry.example/cookie:1" already present on machine',
         'daemonset auth={"cpu":"500m","memory":"640Mi"}, no instance type satisfied it',
         "password 3 times wrong, basic setup done",
+        "map[tokens:5 secret:1.2.3 token:8080]",
+        "cookie: not found, cookies: 3 of 4, a session closed",
+        "cat <<EOF | kubectl apply -f -\nkind: Pod\nEOF",
+        "echo ready | su-exec is not there; ls /run | grep secret",
+        "cpu {cpu 500m <nil>}, EnvVar{Name:MODE,Value:a,b,ValueFrom:nil,}",
+        "curl -b jar https://10.0.0.1/healthz",
         "unauthorized: basic authentication required, bearer authentication too",
         "authorization: not found, authorization mode Webhook",
         "--authorization-mode=Node,RBAC",

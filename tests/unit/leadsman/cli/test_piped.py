@@ -1,5 +1,6 @@
 """Archives on the command line: what is unpacked of them, and what never is."""
 
+import gzip
 import io
 import tarfile
 import zipfile
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from ingest.files.lines import SourceError
+from ingest.files.sniff import head_of, kind_of
 from leadsman.cli import piped
 from leadsman.cli.piped import files_in_part, on_disk
 
@@ -88,6 +90,37 @@ def test_an_archive_that_is_cut_off_is_read_as_far_as_it_goes(
     assert sizes["a.json"] == 5000
     assert sizes.get("b.json", 0) < 5000
     assert "read in part" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["bundle.tar.gz", "bundle.zip"])
+def test_all_compressed_files_of_an_archive_have_one_allowance(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Each by itself unpacks to less than is allowed, and all are as small as one when they are packed again."""
+    monkeypatch.setattr(piped, "WORK_LIMIT_BYTES", 4 << 20)
+    monkeypatch.setattr(piped, "WORK_RATIO", 10)
+    path, inner = tmp_path / name, gzip.compress(NODES + b" " * (1 << 20))
+    names = [f"{number}.json.gz" for number in range(8)]
+    if name.endswith(".zip"):
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            for each in names:
+                archive.writestr(each, inner)
+    else:
+        packed(path, *map(member, names), content=inner)
+    with pytest.raises(SourceError, match="a bomb"), on_disk([path]):
+        pytest.fail("it was unpacked")
+    packed(path, *map(member, names[:2]), content=inner)
+    assert len(unpacked(path)[1]) == 2
+
+
+def test_a_file_is_unpacked_once(tmp_path: Path) -> None:
+    """A layer more is not read: its bytes are no form that is known."""
+    path = tmp_path / "nodes.json.gz"
+    path.write_bytes(gzip.compress(gzip.compress(NODES)))
+    assert kind_of(head_of(path)) is None
+    packed(tmp_path / "bundle.tar.gz", member("nodes.json.gz"), content=path.read_bytes())
+    with on_disk([tmp_path / "bundle.tar.gz"]) as (folder,):
+        assert kind_of(head_of(folder / "nodes.json.gz")) is None
 
 
 def test_a_bomb_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

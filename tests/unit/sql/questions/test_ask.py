@@ -14,6 +14,7 @@ from sql.database.open import Database, connect
 from sql.questions.ask import ask
 from sql.questions.limits import Limits
 from sql.questions.queries import run, saved_query
+from sql.questions.vetting import SYSTEM_TABLES, TABLE_FUNCTIONS
 from streams.fold.findings import NodeRow
 
 Content: TypeAlias = tuple[list[tuple[Any, ...]], ...]
@@ -116,6 +117,9 @@ LEAKS = (
     'SELECT * FROM nodes, `system`."settings"',
     "SELECT node IN system.query_log FROM nodes",
     "SELECT node IN (system.server_settings) FROM nodes",
+    "SELECT * FROM system.tables",
+    "SELECT any(data_paths) FROM `system`.`tables`",
+    "SELECT COLUMNS('path') FROM view(SELECT * FROM system.databases)",
     "DESCRIBE TABLE system.users",
     "SHOW CREATE TABLE system.disks",
     "EXISTS TABLE system.users",
@@ -130,6 +134,13 @@ LEAKS = (
     "SELECT arrayMap(getMacro, ['x'])",
     "SELECT currentUser()",
     "SELECT hostName()",
+    "SELECT b FROM values('a String, b String ALIAS hostName()', ('x'))",
+    "SELECT b FROM VALUES(concat('a String, b String ALIAS host', 'Name()'), ('x'))",
+    "SELECT a FROM generateRandom('a String DEFAULT hostName()') LIMIT 1",
+    "SELECT a FROM null('a String ALIAS hostName()')",
+    "SELECT a FROM format(TSV, 'b String, a String ALIAS hostName()', 'x')",
+    "DESCRIBE TABLE values('a String DEFAULT hostName()', ('x'))",
+    *(f"SELECT b FROM {each}('a String, b String ALIAS hostName()', ('x'))" for each in sorted(TABLE_FUNCTIONS)),
     "SELECT @@version",
     "SELECT sleep(0.1)",
     "SELECT sleepEachRow(0.1) FROM nodes",
@@ -246,6 +257,31 @@ def test_the_schema_is_shown(reader: Database, statement: str) -> None:
     assert ask(reader, statement, {}).rows
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        *(f"SELECT * FROM system.{table} LIMIT 100000" for table in sorted(SYSTEM_TABLES)),
+        *("SHOW TABLES", "SHOW FULL TABLES", "SHOW DATABASES", "SHOW CREATE TABLE nodes", "SHOW COLUMNS FROM nodes"),
+        *("SHOW INDEX FROM nodes", "SHOW CREATE DATABASE default", "SHOW TABLE nodes", "DESCRIBE TABLE nodes"),
+        *("EXPLAIN SELECT * FROM nodes", "EXPLAIN PLAN json = 1, actions = 1 SELECT * FROM nodes"),
+        *("EXPLAIN indexes = 1 SELECT * FROM nodes WHERE node = 'n1'", "EXPLAIN ESTIMATE SELECT * FROM nodes"),
+        *(
+            "SELECT _disk_name, _part, * FROM nodes",
+            "SELECT throwIf(1), * FROM nodes",
+            "SELECT toUInt8(node) FROM nodes",
+            "SELECT node.x FROM nodes",
+        ),
+    ],
+)
+def test_no_answer_or_refusal_shows_a_path_of_the_machine(reader: Database, folder: Path, statement: str) -> None:
+    try:
+        shown = str(ask(reader, statement, {}).rows)
+    except QueryFailed as refusal:
+        shown = str(refusal)
+    assert str(folder.parent) not in shown
+    assert "/store/" not in shown
+
+
 PARAMETERS = {
     "reads": ("SELECT '%(x)s' AS a -- {x :", {"x": ",file($${folder}/secret$$) AS b,"}),
     "writes": (
@@ -306,8 +342,9 @@ def test_a_bounded_answer_has_one_row_more_than_may_be_shown(reader: Database) -
     ],
 )
 def test_a_bounded_question_ends_at_its_limits(reader: Database, statement: str, why: str) -> None:
-    with pytest.raises(QueryFailed, match=why):
+    with pytest.raises(QueryFailed, match=why) as refusal:
         ask(reader, statement, {}, SMALL)
+    assert "/" not in str(refusal.value)
     assert ask(reader, "SELECT 1", {}, SMALL).rows == [(1,)]
 
 

@@ -10,6 +10,7 @@ from streams.kafka.landing.portion import MAX_RANGES, Begun, Buffers, Range
 from streams.kafka.message import Message
 from streams.kafka.settings import LandSettings
 
+KAFKA = "MkU3OEVBNTcwNTJENDM2Qg"
 TP = TopicPartition("t", 0)
 OTHER = TopicPartition("t", 1)
 ELSEWHERE = TopicPartition("elsewhere", 0)
@@ -93,7 +94,7 @@ def test_a_portion_has_few_enough_ranges_for_kafkas_commit_metadata() -> None:
         buffers.add(TopicPartition("t", partition), messages(range(large, large + 1), partition=partition))
     first, second = buffers.cut_due()
     assert (len(first.ranges), len(second.ranges)) == (MAX_RANGES, 1)
-    assert max(len(intent.metadata) for intent in first.intents.values()) < 4096
+    assert max(len(intent.metadata) for intent in first.intents(KAFKA).values()) < 4096
 
 
 def test_cleared_buffers_hold_nothing() -> None:
@@ -111,8 +112,8 @@ def test_each_intent_reads_back_as_all_ranges_of_its_portion_under_their_token(o
     if others:
         buffers.add(OTHER, messages(range(others), partition=1))
     (portion,) = buffers.cut_due()
-    for partition, intent in portion.intents.items():
-        begun = Begun.of(partition, intent)
+    for partition, intent in portion.intents(KAFKA).items():
+        begun = Begun.of(partition, intent, KAFKA)
         assert begun is not None
         assert begun.portion(portion.messages) == portion
         assert begun.portion(portion.messages[:1]).token == portion.token  # whatever is left of them
@@ -125,7 +126,7 @@ def test_each_intent_reads_back_as_all_ranges_of_its_portion_under_their_token(o
     "metadata", [None, "by a tool", "[]", '{"token":1,"ranges":[]}', '{"token":"t","ranges":[[0]]}']
 )
 def test_metadata_that_no_lander_wrote_begins_nothing(metadata: Any) -> None:
-    assert Begun.of(TP, OffsetAndMetadata(3, metadata)) is None
+    assert Begun.of(TP, OffsetAndMetadata(3, metadata), KAFKA) is None
 
 
 def test_an_intent_that_was_copied_to_another_offset_begins_nothing() -> None:
@@ -135,7 +136,15 @@ def test_an_intent_that_was_copied_to_another_offset_begins_nothing() -> None:
     buffers.add(OTHER, messages(range(500, 600), partition=1))
     (portion,) = buffers.cut_due()
     for offset in (500, 600, 901):
-        assert Begun.of(TP, OffsetAndMetadata(offset, portion.intents[TP].metadata)) is None
+        assert Begun.of(TP, OffsetAndMetadata(offset, portion.intents(KAFKA)[TP].metadata), KAFKA) is None
+
+
+def test_an_intent_counts_in_its_own_kafka_and_one_of_an_older_version_in_any() -> None:
+    buffers = Buffers(AT_ONCE, Time())
+    buffers.add(TP, messages(range(3)))
+    (portion,) = buffers.cut_due()
+    for written, read, is_begun in ((KAFKA, KAFKA, True), (KAFKA, "another", False), ("", KAFKA, True)):
+        assert (Begun.of(TP, portion.intents(written)[TP], read) is not None) == is_begun
 
 
 def test_messages_received_again_get_another_token() -> None:
