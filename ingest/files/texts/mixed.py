@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
-from ingest.files.texts.fragments import is_about_a_part, is_typed
+from ingest.files.texts.fragments import is_about_a_part, is_typed, unglued
 from ingest.model.objects.base import UNKNOWN_NAME
 
 LIMIT_BYTES: Final = 4 << 20
@@ -68,7 +68,7 @@ def has_objects(data: bytes) -> bool:
 
 def split_mixed(data: bytes) -> MixedText:
     """Split text into the objects in it and the rest."""
-    text = data.decode(errors="replace").replace("\r\n", "\n")
+    text = unglued(data.decode(errors="replace").replace("\r\n", "\n"))
     objects, nodes, text = _checkpoints(text)
     rest = list[str]()
     for marks, lines in _chunks(text.split("\n")):

@@ -30,7 +30,11 @@ def findings_in(database: Database, span: Span, namespace: str = "") -> Findings
 
 
 def finding_rows(found: Findings) -> list[dict[str, Any]]:
-    """The same for a program: severity, kind, since, nodes, and the next step with the question that shows more."""
+    """The same for a program: severity, kind, since, nodes, and the next step with the question that shows more.
+
+    With `or_earlier`, `since` is the latest time of the start. With `is_bounded`, no time is exact: it happened between
+    `since` and `until`, or with both by `until`.
+    """
     return [
         {
             "cluster": found.view.scope.cluster,
@@ -40,6 +44,8 @@ def finding_rows(found: Findings) -> list[dict[str, Any]]:
             "now": item.now,
             "since": item.since,
             "until": item.until,
+            "or_earlier": item.or_earlier,
+            "is_bounded": item.is_bounded,
             "nodes": list(item.nodes),
             "who": item.who,
             "text": item.text,

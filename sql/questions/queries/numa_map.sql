@@ -7,7 +7,8 @@
 -- param cluster, node
 -- param cpus UInt32 8: exclusive CPUs of the pod that the verdict is about
 -- param by String '': node gives a row for each node and one for the cluster; empty is by NUMA node
-WITH if(s.policy != '', s.policy, n.cpu_manager_policy) AS policy
+WITH if(s.policy != '', s.policy, n.cpu_manager_policy) AS policy,
+    concat('a pod of ', toString({cpus:UInt32}), if({cpus:UInt32} = 1, ' exclusive CPU', ' exclusive CPUs')) AS asked
 SELECT
     cluster, n.scope AS scope, node, a.numa_node AS numa_node, a.cpus AS cpus, a.reserved_cpus AS reserved_cpus,
     if({by:String} = '', a.exclusive_cpus, n.exclusive_cpus) AS exclusive_cpus,
@@ -19,9 +20,9 @@ SELECT
         n.scope != 'node', '',
         policy = 'none', 'its CPU Manager gives no exclusive CPUs (policy none)',
         n.largest_fit_cpus IS NULL, 'not known: only the number of exclusive CPUs is',
-        n.largest_fit_cpus >= {cpus:UInt32}, concat('a pod of ', toString({cpus:UInt32}), ' fits'),
-        n.free_cpus >= {cpus:UInt32}, concat('a pod of ', toString({cpus:UInt32}), ' fits no NUMA node, though ', toString(n.free_cpus), ' CPUs are free'),
-        concat('a pod of ', toString({cpus:UInt32}), ' needs more CPUs than are free')) AS verdict,
+        n.largest_fit_cpus >= {cpus:UInt32}, concat(asked, ' fits'),
+        n.free_cpus >= {cpus:UInt32}, concat(asked, ' fits no NUMA node, though ', toString(n.free_cpus), ' are free in all'),
+        concat(asked, ' needs more CPUs than are free')) AS verdict,
     n.skew_ratio AS skew_ratio,
     n.mean_absolute_deviation AS mean_absolute_deviation,
     n.spanning_pods AS spanning_pods,
