@@ -8,6 +8,8 @@ from typing import Final
 
 from common.text import plain
 
+SEVERAL: Final = "$"
+"""Stands for the clusters of a loop: which of them printed a line is unknown."""
 _MAY_SWITCH: Final = re.compile(
     rb"--(?:context|cluster|kubeconfig)[= ]|KUBECONFIG=|kubectx |use-context |kubie ctx |Switched to context"
     rb"|oc login |get-credentials|update-kubeconfig|\(\W{0,3}\|"
@@ -26,6 +28,7 @@ _STICKY: Final = re.compile(
 """Matches what selects a cluster for all commands below it."""
 _COMMAND: Final = re.compile(
     rf"{_PROMPT}(?:KUBECONFIG=\S{{1,253}} )?(?:kubectl(?:\.exe)?|kubecolor|oc|k)[ \t]+[a-z-].*"
+    rf"|{_PROMPT}(?P<loop>(?:for|while)[ \t].{{1,500}}?\bdo[ \t]+(?:kubectl|oc|k)[ \t].*)"
 )
 _OF_ONE: Final = re.compile(rf"--(?:context|cluster|kubeconfig){_VALUE.format('name')}")
 _IN_FRONT: Final = re.compile(r"\bKUBECONFIG=['\"]?(?P<name>[^\s'\"]{1,253})")
@@ -60,7 +63,8 @@ def _by_line(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
             elif name != sticky:
                 before, sticky = sticky, name
             now = sticky
-        elif _COMMAND.fullmatch(line):
+        elif (command := _COMMAND.fullmatch(line)) is not None:
             of_one = _OF_ONE.search(line) or _IN_FRONT.search(line) or _SHOWN.search(line)
             now = of_one["name"] if of_one else sticky
+            now = SEVERAL if command["loop"] and now.startswith("$") else now
         yield plain(now, 253), line

@@ -56,6 +56,13 @@ _GLUED: Final = re.compile(
     )
 )
 """Matches the end of output without a newline, before the next prompt."""
+_GLUED_LAST: Final = re.compile(
+    r"(?<=[.}])[ \t]{0,8}(?:[a-z_][\w-]{0,31}@[\w.-]{1,64}:[~/][^\s`]{0,80}"
+    r"|\[[\w.-]{1,32}@[\w.-]{1,64} [^\]\s]{1,80}\])"
+    r"[#$%>][ \t]*$",
+    re.MULTILINE,
+)
+"""Matches the prompt behind the last output."""
 _ANY_PROMPT: Final = re.compile(r"\s*(?:\[[^\]\n]{1,80}\]|[\w.@:~/-]{0,80} ?)[$#%>\u276f\u279c](?:\s.*)?")
 """Matches a line of a terminal, with any command or none."""
 _INLINE: Final = re.compile(rf"`(?:sudo )?{_TOOL}[ \t]+(?P<args>{_VERBS}[^`\n]{{0,2000}})`")
@@ -166,7 +173,7 @@ def unglued(text: str) -> str:
     """
     if not any(each in text for each in ("kubectl", "oc ", "_manager_state")):
         return text
-    text = _GLUED.sub("\n", text)
+    text = _GLUED_LAST.sub("", _GLUED.sub("\n", text))
     for host in sorted(set(_HOSTED.findall(text))):
         text = re.sub(rf"(?<=[^\s`'\"(])(?={re.escape(host)}:[~/][^\s`]{{0,80}}[#$%>][ \t]+\w)", "\n", text)
     return text

@@ -16,6 +16,8 @@ _BEGINS: Final = re.compile(rb"^(?:\{\s*$|(?:apiVersion|kind): \S)", re.MULTILIN
 _YAML_BEGINS: Final = re.compile(r"(?:apiVersion: \S{1,100}|kind: [A-Z]\w{1,100})\s*")
 _OF_YAML: Final = re.compile(r"\s|[A-Za-z][\w-]*:(?:\s|$)|- |#|---|$")
 """Begins a line of a YAML object, or is empty."""
+_OTHER_COMMAND: Final = re.compile(r"(?:\[?[\w.-]{1,32}@[\w.-]{1,64}[: ][^\s`\"]{0,80}[#$%]|\$)[ \t]+[a-z]")
+"""Begins a line of a terminal with any command."""
 _BRACKETS: Final = ("}", "]")
 _MOST_BEFORE: Final = 20
 """Lines of comments and warnings before an object."""
@@ -121,7 +123,7 @@ def _chunks(lines: list[str]) -> Iterator[tuple[list[str], list[str]]]:
     """
     marks, chunk, end, is_object = list[str](), list[str](), None, False
     for line in lines:
-        if _FENCE.fullmatch(line) or is_typed(line):
+        if _FENCE.fullmatch(line) or is_typed(line) or _OTHER_COMMAND.match(line):
             yield marks, chunk
             marks, chunk, end, is_object = [line], [], None, False
             continue

@@ -32,8 +32,8 @@ def findings_in(database: Database, span: Span, namespace: str = "") -> Findings
 def finding_rows(found: Findings) -> list[dict[str, Any]]:
     """The same for a program: severity, kind, since, nodes, and the next step with the question that shows more.
 
-    With `or_earlier`, `since` is the latest time of the start. With `is_bounded`, no time is exact: it happened between
-    `since` and `until`, or with both by `until`.
+    With `or_earlier`, it started by `since`. With `is_bounded`, it happened between `since` and `until`.
+    With both, it happened by `until`.
     """
     return [
         {

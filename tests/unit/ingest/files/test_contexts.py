@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from ingest.files.lines import SourceError
 from ingest.files.sources import read_sources
 from ingest.files.texts.contexts import clusters_in, of_cluster
 from ingest.model.observation import Observed
@@ -83,3 +84,18 @@ def test_kubectx_goes_back() -> None:
 def test_a_context_in_a_value_of_json_names_no_cluster() -> None:
     text = b'{\n  "a": "$ kubectl --context a get nodes",\n  "b": "$ kubectl --context b get nodes"\n}\n'
     assert clusters_in(text) == {""}
+
+
+def test_what_a_loop_over_clusters_printed_is_of_none(tmp_path: Path) -> None:
+    loop = "$ for c in eu us; do kubectl --context $c get nodes; done"
+    (tmp_path / "paste.txt").write_text(f"$ kubectl get no\n{READY}{loop}\n{READY}{NOT_READY}")
+    read = []
+    with pytest.raises(SourceError, match="a loop over clusters, whose output does not say which printed it"):
+        read += [
+            each.observation.cluster for each in read_sources([tmp_path / "paste.txt"]) if isinstance(each, Observed)
+        ]
+    assert clusters_in((tmp_path / "paste.txt").read_bytes()) == {"", "$"}
+
+
+def test_a_loop_within_one_cluster_is_of_it() -> None:
+    assert clusters_in(b"$ for n in a b; do kubectl --context eu get node $n; done\n1\n") == {"eu"}

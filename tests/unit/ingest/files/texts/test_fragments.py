@@ -218,3 +218,25 @@ def test_the_message_before_a_glued_prompt_and_the_table_behind_it_are_of_one_po
     table = HEAD + EVICTED
     (pod, *_) = objects(f"{asked}{MESSAGE}ops@bastion:~$ kubectl get pods -n shop\n{table}")
     assert (pod["metadata"]["name"], pod["status"]["message"]) == ("cache-0", MESSAGE)
+
+
+def test_a_prompt_behind_the_last_output_is_no_part_of_it() -> None:
+    asked = "$ kubectl get pod cache-0 -n shop -o jsonpath='{.status.message}'\n"
+    (pod,) = objects(f"{asked}{MESSAGE} ops@bastion:~$ \n")
+    assert pod["status"]["message"] == MESSAGE
+
+
+def test_an_object_ends_at_a_command_of_any_program() -> None:
+    node = "apiVersion: v1\nkind: Node\nmetadata:\n  name: n1\n"
+    text = f"$ kubectl get node n1 -o yaml\n{node}$ ssh n1 numactl -H\navailable: 2 nodes (0-1)\n"
+    found = split_mixed(text.encode())
+    assert [each.decode() for each in found.objects] == [node.strip()]
+    assert b"numactl" in found.rest
+
+
+def test_messages_that_a_terminal_broke_are_put_together_again() -> None:
+    head = "LAST SEEN   TYPE      REASON    OBJECT      MESSAGE\n"
+    rows = [f"{each}m          Warning   Evicted   pod/web-{each}   {MESSAGE}" for each in (5, 7, 9)]
+    broken = "".join(f"{row[start : start + 80]}\n" for row in rows for start in range(0, len(row), 80))
+    events = [each for each in objects(head + broken) if each["kind"] == "Event"]
+    assert {each["message"] for each in events} == {MESSAGE}
