@@ -23,6 +23,7 @@ from ingest.files.lines import DamagedError, Meter, SourceError, SourceFile, nam
 from ingest.files.otlp import LOGS, logged
 from ingest.files.recognize import Thing, is_manifest, kind_in_path, node_in_path, recognize
 from ingest.files.sniff import FileKind, file_kind, kind_of
+from ingest.files.texts.contexts import of_cluster
 from ingest.files.texts.fragments import unstarred
 from ingest.files.texts.mixed import LIMIT_BYTES, split_mixed
 from ingest.files.texts.shipped import lines_beside, lines_in, texts_in
@@ -57,6 +58,8 @@ class Snapshot(NamedTuple):
 class DumpFile(NamedTuple):
     path: Path
     in_folder: bool
+    context: str | None = None
+    """The context whose lines are read, of a text with several; None of any other file."""
 
 
 def read_dump(files: Sequence[DumpFile], meter: Meter, snapshot: Snapshot) -> Iterator[Observed | Unreadable]:
@@ -113,7 +116,10 @@ class _Dump:
         refused, skipped = len(self._snapshot.refused), Counter[str]()
         kind = file_kind(path)
         with SourceFile(path) as source:
-            data, damage = _whole(source)
+            data, damage = whole(source)
+        if file.context is not None:
+            data = of_cluster(data, file.context)
+            kind = kind_of(data) or FileKind.TEXT
         log_lines, newest = self._add(kind, data, file, skipped)
         is_nothing = (len(self._facts), len(self._pasted)) == before[:2] and not log_lines
         if kind is FileKind.TEXT and newest is None and is_nothing and not skipped:
@@ -122,11 +128,7 @@ class _Dump:
         self._note(newest, path)
         if damage is not None:
             self.unreadable.append(unreadable(damage.error_type, str(damage), b"", Position(named(path), "end")))
-        if (
-            not (file.in_folder or log_lines)
-            and (len(self._facts), len(self._pasted)) == before[:2]
-            and len(self._snapshot.refused) == refused
-        ):
+        if is_nothing and not (file.in_folder or log_lines) and len(self._snapshot.refused) == refused:
             self._refuse_empty(path, before[2], skipped)
 
     def _add(
@@ -372,7 +374,7 @@ def _unwrapped(part: Part, shipped: list[str] | None = None) -> Iterable[Part]:
     return (part,)
 
 
-def _whole(file: SourceFile) -> tuple[bytes, DamagedError | None]:
+def whole(file: SourceFile) -> tuple[bytes, DamagedError | None]:
     """Return a file's bytes as UTF-8, and the reason why the rest cannot be read."""
     chunks: list[bytes] = []
     size = 0

@@ -11,6 +11,7 @@ from typing import Final, Generic, TypeAlias, TypeVar
 
 from common.amounts import counted
 from ingest.files.capture import read_capture
+from ingest.files.contexts import by_context
 from ingest.files.dumps import DumpFile, Snapshot, read_dump
 from ingest.files.lines import Meter, SourceError, SourceFile
 from ingest.files.sniff import FileKind, file_kind, folder_files
@@ -208,9 +209,9 @@ def _read_paths(
         for capture in captures:
             meter.total_bytes += capture.stat().st_size
             yield _read_capture(capture, meter, summaries=summaries)
-    if dump:
-        meter.total_bytes += sum(file.path.stat().st_size for file in dump)
-        yield read_dump(dump, meter, snapshot)
+    for context, files in by_context(dump, snapshot.refused).items():
+        meter.total_bytes += sum(file.path.stat().st_size for file in files)
+        yield read_dump(files, meter, snapshot._replace(cluster=context or snapshot.cluster))
 
 
 def _read_capture(path: Path, meter: Meter, *, summaries: bool) -> Iterator[Observed | Unreadable]:

@@ -26,10 +26,11 @@ from streams.rules.scheduling.filters import (
     NodeState,
     PodRequest,
     missing_facts,
+    node_shortages,
     perhaps_ignored,
     place_of,
     scheduler_reasons,
-    shortages,
+    unseen_resources,
     untolerated_taints,
 )
 from streams.rules.scheduling.fit import kubelets_verdict
@@ -221,25 +222,22 @@ class _Judge:
         return self._cached[asks]
 
     def _room(self, pod: PodRequest) -> Sequence[_Words]:
-        requests = {name: amount for name, amount in pod.requests.items() if name not in pod.ignored}
+        requests = pod.heeded
         asks = "room", frozenset(requests.items())
         if asks not in self._cached:
             exceeds = [
                 [requests.get(name, 0) > free for free in self._free(name)] for name in sorted({*NATIVE, *requests})
             ]
-            known = [bool(each.allocatable) for each in self._nodes]
-            short = list(zip(known, self._full, *exceeds, strict=True))
+            unseen = [unseen_resources(each.allocatable, requests) for each in self._nodes]
+            short = list(zip(unseen, self._full, *exceeds, strict=True))
             one_each = dict(zip(short, self._nodes, strict=True))
-            words = {each: self._short(node, requests) for each, node in one_each.items()}
+            words = {each: self._short(node, pod, each[0]) for each, node in one_each.items()}
             self._cached[asks] = [words[each] for each in short]
         return self._cached[asks]
 
-    def _short(self, node: NodeState, requests: Mapping[str, int]) -> _Words:
-        if not node.allocatable:
-            return (NO_ROOM_KNOWN,)
-        pods = node.allocatable.get("pods", 0)
-        found = shortages(requests, node.allocatable, node.requested, node.pods, pods, self._minor)
-        return tuple(each.reason for each in found)
+    def _short(self, node: NodeState, pod: PodRequest, unseen: Collection[str]) -> _Words:
+        found = (each.reason for each in node_shortages(node, pod, self._minor))
+        return (*found, NO_ROOM_KNOWN) if unseen else tuple(found)
 
     def _free(self, name: str) -> Sequence[int]:
         asks = "free", name

@@ -61,3 +61,37 @@ def test_one_log_without_a_node_is_read_and_a_second_could_be_of_another_node(tm
     (tmp_path / "b.txt").write_text(LINES.replace("19:23", "19:24"))
     with pytest.raises(SourceError, match=r"b\.txt: the node of this kubelet's log is unknown"):
         Stored().replay(tmp_path)
+
+
+@pytest.mark.parametrize("names", [("a.log", "a.log"), ("a.log", "b.log")], ids=["a path twice", "a copy"])
+def test_the_same_log_given_twice_counts_once(tmp_path: Path, names: tuple[str, str]) -> None:
+    for name in names:
+        (tmp_path / name).write_text(LINES)
+    once, twice = Stored(), Stored()
+    once.replay(tmp_path / "a.log")
+    twice.replay(*(tmp_path / name for name in names))
+    assert once.of("evictions", {})
+    assert twice.comparable() == once.comparable()
+
+
+def test_a_copy_of_a_log_that_names_its_node_names_the_node(tmp_path: Path) -> None:
+    for name in ("a.log", "node-1.kubelet.log"):
+        (tmp_path / name).write_text(LINES)
+    stored = Stored()
+    stored.replay(tmp_path / "a.log", tmp_path / "node-1.kubelet.log")
+    assert {row["node"] for row in stored.of("evictions", {})} == {"node-1"}
+
+
+TABLE = "NAME     STATUS     ROLES    AGE   VERSION\nnode-1   {:8}   <none>   90d   v1.28.4\n"
+
+
+@pytest.mark.parametrize(("states", "ready"), [(("NotReady", "Ready"), True), (("Ready", "NotReady"), False)])
+def test_the_last_table_of_a_session_shows_how_a_node_is_now(
+    tmp_path: Path, states: tuple[str, str], ready: bool
+) -> None:
+    parts = [f"$ kubectl get nodes\n{TABLE.format(each)}" for each in states]
+    (tmp_path / "a.txt").write_text("$ sudo systemctl restart kubelet\n".join(parts))
+    stored = Stored()
+    stored.replay(tmp_path / "a.txt")
+    (row,) = stored.of("nodes", {})
+    assert bool(row["ready"]) is ready

@@ -149,6 +149,9 @@ def _rows(fragment: Fragment) -> Iterator[tuple[str, dict[str, Any]]]:
     kind, heads, paths = "", list[tuple[str, int]](), list[str]()
     is_below = False  # other headings
     is_headless = not any(columns_of(line, command)[0] for line in lines)
+    shown = [head for head, _ in command.columns if head]
+    if len(shown) < len(command.columns) and lines and lines[0].split() == " ".join(shown).split():
+        lines, is_headless = lines[1:], True  # some columns have no head: it shows no offsets
     for line in ("" if is_prompt(each) else each for each in lines):
         if is_headless:
             is_below = bool(line.strip()) and (is_below or is_head(line))

@@ -170,11 +170,25 @@ def _fullest(facts: list[Fact]) -> Fact:
         return facts[0]
     if facts[0].thing.resource == EVENTS.name:
         return max(facts, key=_occurrences_and_time)
+    facts = list(_not_replaced(facts))
     made = [_ANY.decode(fact.thing.raw) for fact in facts]
     number = max(range(len(facts)), key=lambda each: (*_rank(made[each]), len(facts[each].thing.raw)))
     of_kind = _with_kills if facts[0].thing.resource == PODS.name else _with_more
     raw = msgspec.json.encode(of_kind(made[number], made))
     return facts[number]._replace(thing=facts[number].thing._replace(raw=raw))
+
+
+def _not_replaced(facts: Iterable[Fact]) -> Iterator[Fact]:
+    """Yield facts without rows of a Node that a later table of the same text replaces: each shows one moment."""
+    tables = dict[str, Fact]()
+    for fact in facts:
+        made = _ANY.decode(fact.thing.raw)
+        ready = [each for each in made["status"].get("conditions", ()) if each["type"] == "Ready"]
+        if made["kind"] == "Node" and ready and "lastHeartbeatTime" not in ready[0]:
+            tables[fact.position.source] = fact
+        else:
+            yield fact
+    yield from tables.values()
 
 
 def _rank(made: Mapping[str, Any]) -> tuple[bool, bool, int]:

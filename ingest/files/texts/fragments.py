@@ -47,6 +47,22 @@ _TYPED: Final = re.compile(
     rf"(?:[^\n`]{{0,100}}?[$#>%»\u276f\u279c~]\**[ \t]*|[ \t*]*)(?:sudo )?{_TOOL}[ \t]+(?P<args>{_VERBS}.{{0,2000}})"
 )
 _ALIAS: Final = re.compile(rf"{_PROMPTED}(?P<args>.{{0,2000}})")
+_HOSTED: Final = re.compile(r"[ \t]*([\w.-]{1,32}@[\w.-]{1,64}):[^\n`]{0,80}?[#$%>]", re.MULTILINE)
+"""Matches a prompt at the start of a line."""
+_GLUED: Final = re.compile(
+    r"(?:(?<=[^\s`'\"(])(?=[ \t]{0,8}(?:(?<![\w-])[a-z_][\w-]{0,31}@[\w.-]{1,64}:[~/][^\s`]{0,80}[#$%>]"
+    r"|\[[\w.-]{1,32}@[\w.-]{1,64} [^\]\s]{1,80}\][#$%])@)|(?<=[.}])(?=\$@))".replace(
+        "@)", rf"[ \t]+(?:sudo )?(?:{_TOOL}[ \t]+{_VERBS}|cat|ssh|journalctl|kubectx)\b)"
+    )
+)
+"""Matches the end of output without a newline, before the next prompt."""
+_GLUED_LAST: Final = re.compile(
+    r"(?<=[.}])[ \t]{0,8}(?:[a-z_][\w-]{0,31}@[\w.-]{1,64}:[~/][^\s`]{0,80}"
+    r"|\[[\w.-]{1,32}@[\w.-]{1,64} [^\]\s]{1,80}\])"
+    r"[#$%>][ \t]*$",
+    re.MULTILINE,
+)
+"""Matches the prompt behind the last output."""
 _ANY_PROMPT: Final = re.compile(r"\s*(?:\[[^\]\n]{1,80}\]|[\w.@:~/-]{0,80} ?)[$#%>\u276f\u279c](?:\s.*)?")
 """Matches a line of a terminal, with or without a command."""
 _INLINE: Final = re.compile(rf"`(?:sudo )?{_TOOL}[ \t]+(?P<args>{_VERBS}[^`\n]{{0,2000}})`")
@@ -105,7 +121,7 @@ class Fragment(NamedTuple):
 
 def tidied(text: str) -> str:
     """Return text without quote marks and table pipes, with spaces for other blanks, and the same number of lines."""
-    text = text.replace("\r\n", "\n")
+    text = unglued(text.replace("\r\n", "\n"))
     if not text.isascii():
         text = _BLANKS.sub(" ", text)
     if _FRAME.search(text):
@@ -148,6 +164,19 @@ def _without_pipes(run: list[re.Match[str]]) -> str:
 def unstarred(data: bytes) -> bytes:
     """Return `minikube logs` without the star before each line."""
     return _STAR.sub(b"", data) if _STARRED.search(data) else data
+
+
+def unglued(text: str) -> str:
+    """Return text in which each prompt begins a line: jsonpath and `--raw` print no newline at the end.
+
+    A name glued to a word is cut off only if it is that of another prompt.
+    """
+    if not any(each in text for each in ("kubectl", "oc ", "_manager_state")):
+        return text
+    text = _GLUED_LAST.sub("", _GLUED.sub("\n", text))
+    for host in sorted(set(_HOSTED.findall(text))):
+        text = re.sub(rf"(?<=[^\s`'\"(])(?={re.escape(host)}:[~/][^\s`]{{0,80}}[#$%>][ \t]+\w)", "\n", text)
+    return text
 
 
 def is_typed(line: str) -> bool:

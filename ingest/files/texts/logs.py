@@ -76,6 +76,8 @@ class _File(NamedTuple):
     path: Path
     log: Log
     saved_at: datetime
+    digest: int
+    """64 bits of the whole file."""
 
 
 class Logs:
@@ -83,13 +85,22 @@ class Logs:
 
     def __init__(self) -> None:
         self._files: list[_File] = []
-        self._schedulers: list[tuple[Path, SchedulerLog]] = []
+        self._schedulers: dict[int, tuple[Path, SchedulerLog]] = {}
+        """By 64 bits of the whole file: the same log under two names counts once."""
         self.texts: set[int] = set()
         """64 bits for each line that is read, the same in a part of its log."""
 
     def add(self, path: Path, data: bytes, saved_at: datetime = EARLIEST) -> int:
-        """Read a log, and return the number of known lines. EARLIEST means an unknown time of saving."""
-        log = read_log(data)
+        """Read a log, and return the number of known lines. EARLIEST means an unknown time of saving.
+
+        The same log under two names counts once, unless the names are of different nodes.
+        """
+        log, digest = read_log(data), xxhash.xxh3_64_intdigest(data)
+        same = [each for each in self._files if each.digest == digest]
+        if same and not (_named(path) and all(map(_named, {each.path for each in same}))):
+            path = path if _named(path) else same[0].path
+            self._files = [each._replace(path=path) if each.digest == digest else each for each in self._files]
+            return len(log.lines)
         self.texts.update(xxhash.xxh3_64_intdigest(repr(each).encode(errors="replace")) for each in log.alone)
         by_host: defaultdict[str, list[int]] = defaultdict(list)
         for number, each in enumerate(log.lines):
@@ -98,7 +109,7 @@ class Logs:
             lines = [log.lines[number] for number in numbers]
             node = log.node if len(by_host) == 1 else ""
             of_host = log._replace(lines=lines, host=host, node=node, alone=())
-            self._files.append(_File(path, of_host, saved_at))
+            self._files.append(_File(path, of_host, saved_at, digest))
         return len(log.lines)
 
     def add_scheduler(self, path: Path, data: bytes) -> int:
@@ -106,7 +117,7 @@ class Logs:
         log = read_attempts(data) if is_schedulers_log(data) else None
         if log is None or not log.attempts:
             return 0
-        self._schedulers.append((path, log))
+        self._schedulers.setdefault(xxhash.xxh3_64_intdigest(data), (path, log))
         self.texts.update(xxhash.xxh3_64_intdigest(repr(each).encode(errors="replace")) for each in log.attempts)
         return len(log.attempts)
 
@@ -170,7 +181,7 @@ class Logs:
         known = list(known)
         of_dump, uids = list(_dump_events(known)), _pods_by_name(known)
         events, mentioned = grouped(of_dump), _mentioned_pods(known, of_dump)
-        for path, tried in self._schedulers:
+        for path, tried in self._schedulers.values():
             attempts = list(with_times(tried, newest, uids))
             for number, (at, attempt) in enumerate(attempts, start=1):
                 raw = msgspec.json.encode(attempt)
@@ -186,7 +197,7 @@ class Logs:
         )
         on_nodes = _nodes_of_pods(known)
         mixed = {path for path, times in Counter(each.path for each in self._files).items() if times > 1}
-        for path, log, saved_at in self._files:
+        for path, log, saved_at, _ in self._files:
             named_so = _named(path) or ("" if given else _in_path(path, nodes))
             of_host = "" if given else _of_host(log.host, nodes) or (log.host if path in mixed else "")
             of_pods = "" if log.host else _of_pods(log, on_nodes)

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
-from ingest.files.texts.fragments import is_about_a_part, is_typed
+from ingest.files.texts.fragments import is_about_a_part, is_typed, unglued
 from ingest.model.objects.base import UNKNOWN_NAME
 
 LIMIT_BYTES: Final = 4 << 20
@@ -16,6 +16,8 @@ _BEGINS: Final = re.compile(rb"^(?:\{\s*$|(?:apiVersion|kind): \S)", re.MULTILIN
 _YAML_BEGINS: Final = re.compile(r"(?:apiVersion: \S{1,100}|kind: [A-Z]\w{1,100})\s*")
 _OF_YAML: Final = re.compile(r"\s|[A-Za-z][\w-]*:(?:\s|$)|- |#|---|$")
 """Matches the start of a line of a YAML object, or an empty line."""
+_OTHER_COMMAND: Final = re.compile(r"(?:\[?[\w.-]{1,32}@[\w.-]{1,64}[: ][^\s`\"]{0,80}[#$%]|\$)[ \t]+[a-z]")
+"""Matches the start of a line of a terminal with any command."""
 _BRACKETS: Final = ("}", "]")
 _MOST_BEFORE: Final = 20
 """Matches lines of comments and warnings before an object."""
@@ -68,7 +70,7 @@ def has_objects(data: bytes) -> bool:
 
 def split_mixed(data: bytes) -> MixedText:
     """Split text into the objects in it and the rest."""
-    text = data.decode(errors="replace").replace("\r\n", "\n")
+    text = unglued(data.decode(errors="replace").replace("\r\n", "\n"))
     objects, nodes, text = _checkpoints(text)
     rest = list[str]()
     for marks, lines in _chunks(text.split("\n")):
@@ -121,7 +123,7 @@ def _chunks(lines: list[str]) -> Iterator[tuple[list[str], list[str]]]:
     """
     marks, chunk, end, is_object = list[str](), list[str](), None, False
     for line in lines:
-        if _FENCE.fullmatch(line) or is_typed(line):
+        if _FENCE.fullmatch(line) or is_typed(line) or _OTHER_COMMAND.match(line):
             yield marks, chunk
             marks, chunk, end, is_object = [line], [], None, False
             continue

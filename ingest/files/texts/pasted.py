@@ -16,6 +16,7 @@ from ingest.files.texts.described import (
     IS_LEASED,
     IS_STATUS,
     described,
+    is_of_kubelet,
     named_by_lease,
     newest_in,
     outdented,
@@ -104,7 +105,12 @@ def _whole_lines(text: str, modified_at: datetime) -> str:
 
 
 def _facts(found: Iterable[Mapping[str, Any]]) -> int:
-    return sum(1 + len(each.get("status", {}).get("conditions", ())) for each in found)
+    return sum(1 + len(each.get("status", {}).get("conditions", ())) + _is_whole(each) for each in found)
+
+
+def _is_whole(each: Mapping[str, Any]) -> bool:
+    """Tell whether an object is an Event with all words of a kubelet's message."""
+    return each["kind"] == "Event" and is_of_kubelet(each["reason"], each["message"])
 
 
 def _objects(lines: list[str], printed: Printed) -> Iterator[dict[str, Any]]:

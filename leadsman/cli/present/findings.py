@@ -32,6 +32,9 @@ def findings_in(database: Database, span: Span, namespace: str = "") -> Findings
 def finding_rows(found: Findings) -> list[dict[str, Any]]:
     """Return the cards for programs: severity, kind, since, nodes, and the next step with the question that shows
     more.
+
+    With `or_earlier`, it started by `since`. With `is_bounded`, it happened between `since` and `until`.
+    With both, it happened by `until`.
     """
     return [
         {
@@ -42,6 +45,8 @@ def finding_rows(found: Findings) -> list[dict[str, Any]]:
             "now": item.now,
             "since": item.since,
             "until": item.until,
+            "or_earlier": item.or_earlier,
+            "is_bounded": item.is_bounded,
             "nodes": list(item.nodes),
             "who": item.who,
             "text": item.text,

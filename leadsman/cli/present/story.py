@@ -265,6 +265,9 @@ def words_of(item: Item, view: Overview) -> str:
         if until is not None and lasting:
             end = clock(until) if until.date() == at.date() else timestamp(until)
             times += f" {'and' if item.is_bounded else 'to'} {end}"
+            if item.is_bounded and item.or_earlier:  # no start is known
+                last = clock(until) if until.date() == view.scope.until.date() else timestamp(until)
+                times = f", {last} or earlier"
     where = f"On {shortened(item.nodes)}." if item.nodes and len(view.nodes) > 1 else ""
     parts = (
         f"{item.title}{times}.",

@@ -8,7 +8,7 @@
 -- param cpus UInt32 8: exclusive CPUs of the pod that the verdict is about
 -- param by String '': node gives a row for each node and one for the cluster; empty is by NUMA node
 WITH if(s.policy != '', s.policy, n.cpu_manager_policy) AS policy,
-    concat('a pod of ', toString({cpus:UInt32}), if({cpus:UInt32} = 1, ' CPU', ' CPUs')) AS asked_pod
+    concat('a pod of ', toString({cpus:UInt32}), if({cpus:UInt32} = 1, ' exclusive CPU', ' exclusive CPUs')) AS asked_pod
 SELECT
     cluster, n.scope AS scope, node, a.numa_node AS numa_node, a.cpus AS cpus, a.reserved_cpus AS reserved_cpus,
     if({by:String} = '', a.exclusive_cpus, n.exclusive_cpus) AS exclusive_cpus,

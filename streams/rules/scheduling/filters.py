@@ -100,6 +100,7 @@ pressure alone it refuses those that do not tolerate the taint, and so does the 
 """
 NO_ROOM_KNOWN: Final = "how much the node can give"
 """Stands for the room of a node whose allocatable resources were not seen, as in a table of nodes."""
+_ALWAYS_STATED: Final = frozenset({"cpu", "memory", "pods"})
 GATED: Final = "Scheduling is blocked due to non-empty scheduling gates"
 OTHER_NAME: Final = "node(s) didn't match the requested node name"
 
@@ -128,6 +129,11 @@ class PodRequest(NamedTuple):
     """True if kubelets under pressure admit it."""
     priority: int | None = 0
     """None if the value of its class is unknown."""
+
+    @property
+    def heeded(self) -> dict[str, int]:
+        """Return the requests that the scheduler considers."""
+        return {name: amount for name, amount in self.requests.items() if name not in self.ignored}
 
     @property
     def known_needs(self) -> tuple[Need, ...]:
@@ -192,11 +198,21 @@ def scheduler_reasons(node: NodeState, pod: PodRequest, scheduler_minor: int) ->
 
 def node_shortages(node: NodeState, pod: PodRequest, scheduler_minor: int) -> list[Shortage]:
     """Return what the pod lacks there, less what the scheduler may ignore; nothing if the node's room is unknown."""
-    if not node.allocatable:
-        return []
-    requests = {name: amount for name, amount in pod.requests.items() if name not in pod.ignored}
+    unseen = unseen_resources(node.allocatable, pod.heeded)
     most = node.allocatable.get("pods", 0)
-    return shortages(requests, node.allocatable, node.requested, node.pods, most, scheduler_minor)
+    found = shortages(pod.heeded, node.allocatable, node.requested, node.pods, most, scheduler_minor)
+    return [each for each in found if each.resource not in unseen]
+
+
+def unseen_resources(allocatable: Mapping[str, int], requests: Mapping[str, int]) -> frozenset[str]:
+    """Return the resources that a pod needs and whose allocatable amount was not seen.
+
+    Every kubelet states cpu, memory and pods. If one of them is missing, only a part was printed, such as a column.
+    """
+    if allocatable.keys() >= _ALWAYS_STATED:
+        return frozenset()
+    needed = {name for name, amount in requests.items() if amount}
+    return frozenset({*needed, "pods"} - allocatable.keys())
 
 
 def _of_volumes(node: NodeState, pod: PodRequest, scheduler_minor: int) -> tuple[list[str], list[str]]:
@@ -223,7 +239,7 @@ def perhaps_ignored(
 
 def missing_facts(node: NodeState, pod: PodRequest, scheduler_minor: int) -> list[str]:
     """Return the missing facts that would decide the placement."""
-    missing = [] if node.allocatable else [NO_ROOM_KNOWN]
+    missing = [NO_ROOM_KNOWN] if unseen_resources(node.allocatable, pod.heeded) else []
     missing += [*_of_volumes(node, pod, scheduler_minor)[1], *_of_devices(node, pod, scheduler_minor)[1]]
     heeded = (f"whether the scheduler considers {name}, which no node has" for name in sorted(pod.ignored))
     return [*unknowns(pod.itself.constraints), *missing, *heeded, *pod.unknown]

@@ -18,7 +18,7 @@ from streams.questions.pending import Outcome, Waiting, judged, needs_all_pods
 from streams.rules.numa.topology_manager import Request
 from streams.rules.scheduling.constraints import restored, stored
 from streams.rules.scheduling.device_claims import Devices, device_needs
-from streams.rules.scheduling.filters import NodeState, PodRequest, missing_facts, scheduler_reasons
+from streams.rules.scheduling.filters import NO_ROOM_KNOWN, NodeState, PodRequest, missing_facts, scheduler_reasons
 from streams.rules.scheduling.neighbours import Neighbour
 from streams.rules.scheduling.storage import Claim, Volume
 from streams.rules.scheduling.volume_needs import NodeVolumes, Storage, needs_of
@@ -196,3 +196,25 @@ def test_no_pod_lacks_anything_on_a_node_whose_room_was_not_seen() -> None:
         "tabled": (None, (), ("how much the node can give",)),
         "free": (True, (), ()),
     }
+
+
+@pytest.mark.parametrize(
+    ("allocatable", "reasons", "is_unknown"),
+    [
+        ({"memory": 1 << 30}, ("Insufficient memory",), True),
+        ({"memory": 8 << 30}, (), True),
+        ({"cpu": 1000, "memory": 8 << 30}, ("Insufficient cpu",), True),
+        ({"cpu": 4000, "memory": 8 << 30}, (), True),
+        ({"cpu": 4000, "memory": 8 << 30, "pods": 10}, (), False),
+        ({"cpu": 1000, "memory": 1 << 30, "pods": 10}, ("Insufficient cpu", "Insufficient memory"), False),
+    ],
+    ids=["too little", "only memory", "too few CPUs", "not how many pods", "whole", "whole and full"],
+)
+def test_a_pod_is_refused_only_for_resources_whose_allocatable_was_seen(
+    allocatable: dict[str, int], reasons: tuple[str, ...], is_unknown: bool
+) -> None:
+    """A column of amounts prints one; a kubelet always states cpu, memory and pods."""
+    pod = Waiting("ns", "p", "u", requests={"cpu": 2000, "memory": 2 << 30})
+    found = told([pod], [node("n", allocatable=allocatable)])["u", "n"]
+    assert (found.reasons, found.unknowns) == (reasons, (NO_ROOM_KNOWN,) * is_unknown)
+    assert found.fits is (False if reasons else None if is_unknown else True)

@@ -142,3 +142,21 @@ def test_rows_end_at_a_prompt_and_those_of_node_pools_are_no_nodes() -> None:
     table = "NAME   TAINTS\nn1     <none>\n$ df -h\ntmpfs  1.6G\n"
     assert [each["metadata"]["name"] for each in objects(f"get nodes {columns}", table)] == ["n1"]
     assert objects(f"get nodepools {columns}", table) == []
+
+
+@pytest.mark.parametrize(
+    ("columns", "head"),
+    [
+        (":metadata.namespace,:metadata.name,:spec.nodeName,:status.reason", ""),
+        (
+            ":.metadata.namespace,NAME:.metadata.name,:.spec.nodeName,REASON:.status.reason",
+            "       NAME             REASON",
+        ),
+    ],
+    ids=["no head", "some heads"],
+)
+def test_columns_without_a_head_are_those_of_the_command(columns: str, head: str) -> None:
+    rows = f"{head}\nshop   web-1   node-1   Evicted\nshop   web-2   node-1   <none>\n"
+    (pod,) = objects(f"get pods -A -o custom-columns={columns}", rows)
+    assert (pod["metadata"]["namespace"], pod["metadata"]["name"]) == ("shop", "web-1")
+    assert (pod["spec"]["nodeName"], pod["status"]["reason"]) == ("node-1", "Evicted")

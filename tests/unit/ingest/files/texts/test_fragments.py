@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.files.sources import read_sources
-from ingest.files.texts.fragments import Command, command_of, fragments, is_typed, tidied
+from ingest.files.texts.fragments import Command, command_of, fragments, is_typed, tidied, unglued
 from ingest.files.texts.mixed import split_mixed
 from ingest.files.texts.pasted import pasted_parts
 from ingest.model.observation import Observed
@@ -172,3 +172,71 @@ def test_what_a_kubelet_says_of_a_pod_comes_after_its_start() -> None:
     )
     (event,) = (each for each in objects(pod) if each["kind"] == "Event")
     assert (event["lastTimestamp"], event["earliest"]) == ("2024-05-06T08:00:02Z", "2024-05-06T08:00:01Z")
+
+
+MESSAGE = "The node was low on resource: memory. Threshold quantity: 100Mi, available: 60Mi."
+
+
+@pytest.mark.parametrize(
+    ("before", "prompt"),
+    [
+        (f"{MESSAGE} ", "ops@bastion:~$ kubectl get pods"),
+        (MESSAGE, "ops@bastion:~$ kubectl get pods"),
+        (MESSAGE, "[ops@bastion ~]$ oc get pods"),
+        (MESSAGE, "$ kubectl get pods"),
+        ('{"a": {"b": 1}}', "root@node-1:/# cat /var/lib/kubelet/cpu_manager_state"),
+    ],
+)
+def test_a_prompt_behind_output_without_a_newline_begins_a_line(before: str, prompt: str) -> None:
+    assert [each.strip() for each in unglued(f"{before}{prompt}").split("\n")] == [before.strip(), prompt]
+
+
+def test_a_prompt_glued_to_a_word_is_cut_off_only_if_another_prompt_has_its_name() -> None:
+    """`60Miops@bastion` alone could be the value 60M and a user whose name begins with an i."""
+    glued = "available: 60Miops@bastion:~$ kubectl get pods"
+    assert unglued(glued) == glued
+    before = "ops@bastion:~$ kubectl get pod web-1 -o jsonpath='{.status.message}'"
+    assert unglued(f"{before}\n{glued}").split("\n") == [before, "available: 60Mi", "ops@bastion:~$ kubectl get pods"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ops@bastion:~$ kubectl get pods",
+        "[ops@bastion ~]$ kubectl get pods",
+        "I ran `ops@bastion:~$ kubectl get pods`",
+        "(base) $ kubectl get pods",
+        '"note": "ops@bastion:~$ kubectl get pods"',
+    ],
+)
+def test_a_prompt_that_begins_a_line_or_is_quoted_stays(text: str) -> None:
+    assert unglued(text) == text
+
+
+def test_the_message_before_a_glued_prompt_and_the_table_behind_it_are_of_one_pod() -> None:
+    asked = "ops@bastion:~$ kubectl get pod cache-0 -n shop -o jsonpath='{.status.message}'\n"
+    table = HEAD + EVICTED
+    (pod, *_) = objects(f"{asked}{MESSAGE}ops@bastion:~$ kubectl get pods -n shop\n{table}")
+    assert (pod["metadata"]["name"], pod["status"]["message"]) == ("cache-0", MESSAGE)
+
+
+def test_a_prompt_behind_the_last_output_is_no_part_of_it() -> None:
+    asked = "$ kubectl get pod cache-0 -n shop -o jsonpath='{.status.message}'\n"
+    (pod,) = objects(f"{asked}{MESSAGE} ops@bastion:~$ \n")
+    assert pod["status"]["message"] == MESSAGE
+
+
+def test_an_object_ends_at_a_command_of_any_program() -> None:
+    node = "apiVersion: v1\nkind: Node\nmetadata:\n  name: n1\n"
+    text = f"$ kubectl get node n1 -o yaml\n{node}$ ssh n1 numactl -H\navailable: 2 nodes (0-1)\n"
+    found = split_mixed(text.encode())
+    assert [each.decode() for each in found.objects] == [node.strip()]
+    assert b"numactl" in found.rest
+
+
+def test_messages_that_a_terminal_broke_are_put_together_again() -> None:
+    head = "LAST SEEN   TYPE      REASON    OBJECT      MESSAGE\n"
+    rows = [f"{each}m          Warning   Evicted   pod/web-{each}   {MESSAGE}" for each in (5, 7, 9)]
+    broken = "".join(f"{row[start : start + 80]}\n" for row in rows for start in range(0, len(row), 80))
+    events = [each for each in objects(head + broken) if each["kind"] == "Event"]
+    assert {each["message"] for each in events} == {MESSAGE}
