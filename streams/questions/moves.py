@@ -22,9 +22,9 @@ from streams.rules.scheduling.filters import NodeState, PodRequest
 from streams.rules.scheduling.fit import Judgement, judge, refusals
 from streams.rules.scheduling.neighbours import Neighbour, Neighbourhood, Place
 
-MOST_JUDGED: Final = 15_000
-"""Most judgements of a pod on a node, in about two seconds."""
-_CUT: Final = f"whether other restarts help: the search was cut after {MOST_JUDGED:,} judgements of a pod on a node"
+MOST_STEPS: Final = 25_000
+"""Most judgements of a pod on a node and the like, in about two seconds."""
+_CUT: Final = f"whether other restarts help: the search was cut after {MOST_STEPS:,} steps"
 
 
 class Holder(NamedTuple):
@@ -91,6 +91,14 @@ class _Try(NamedTuple):
     moves: tuple[_Move, ...] = ()
     changed: Mapping[str, NodeState] = {}
     """Other nodes that took pods."""
+    leaving: Holder | None = None
+    """The pod that leaves the node next."""
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Return what equal tries share, in any order of their moves."""
+        moved = frozenset((each.holder.there.pod.uid, each.to) for each in self.moves)
+        return self.node.node, moved, self.node.machine and self.node.machine.free
 
     def least(self, cpus: int) -> int | None:
         """Return how many restarts at least free so many CPUs of a NUMA node; None if all of them free too few."""
@@ -137,36 +145,41 @@ class _Search:
         self._resources = set().union(*(each.allocatable for each in cluster.others))
         self._there = PodsThere(cluster.others, cluster.namespaces)
         self._kinds: dict[bytes, _Kind] = {}
-        self._judged = 0
+        self._steps = 0
         self._wanted = self._kind(wanted)
 
     @property
     def is_cut(self) -> bool:
-        return self._judged > MOST_JUDGED
+        return self._steps > MOST_STEPS
 
     def shortest(self, starts: Iterable[_Try]) -> _Try | None:
-        """Return the first try that helps, the one first that needs the fewest restarts in all (A*)."""
-        waiting, order, seen = list[tuple[int, bool, int, int, _Try]](), count(), set[object]()
-        following: Iterator[_Try] = (
-            each for each in starts if not refusals(_emptied(each), self._wanted.request, self._minor)
-        )
-        while not self.is_cut:
-            for each in following:
-                least = each.least(self._wanted.request.exclusive_cpus)
-                moved = frozenset((move.holder.there.pod.uid, move.to) for move in each.moves)
-                key = each.node.node, moved, each.node.machine and each.node.machine.free
-                if least is not None and key not in seen:
-                    seen.add(key)
-                    lacks = not self._fits(each)
-                    needed = len(each.moves) + lacks * max(1, least)
-                    heappush(waiting, (needed, lacks, _cpus(each), next(order), each))
-            if not waiting:
-                break
-            _, lacks, *_, best = heappop(waiting)
-            if not lacks:
-                return best
-            following = self._next(best)
+        """Return a try that helps with the fewest restarts (A*)."""
+        waiting, order, seen = list[tuple[int, int, _Try]](), count(), set[object]()
+        following = (each for each in starts if not refusals(_emptied(each), self._wanted.request, self._minor))
+        placed: _Try | None
+        for placed in following:
+            if self._fits(placed):
+                return placed
+            self._push(waiting, order, placed)
+        while waiting and not self.is_cut:
+            *_, at = heappop(waiting)
+            if at.leaving is None:
+                for each in at.holders:
+                    self._push(waiting, order, _left(at, each))
+            elif (placed := self._placed(at, at.leaving)) is not None and placed.key not in seen:
+                seen.add(placed.key)
+                if self._fits(placed):
+                    return placed
+                self._push(waiting, order, placed)
         return None
+
+    def _push(self, waiting: list[tuple[int, int, _Try]], order: Iterator[int], at: _Try) -> None:
+        """Keep a try that may help, by the restarts that it needs at least."""
+        self._steps += 1
+        least = at.least(self._wanted.request.exclusive_cpus)
+        if least is not None:
+            needed = len(at.moves) + (max(1, least) if at.leaving is None else 1 + least)
+            heappush(waiting, (needed, next(order), at))
 
     def answer(self, move: _Move) -> RestartAnswer:
         there = move.holder.there
@@ -191,21 +204,19 @@ class _Search:
         _shift(self._wanted, [(itself, to, source) for itself, source, to in shifts])
         return not (reasons or unknowns)
 
-    def _next(self, at: _Try) -> Iterator[_Try]:
-        for holder in () if self.is_cut else at.holders:
-            kind = self._kind_of(holder.there.pod)
-            after = at._replace(
-                node=_without(at.node, holder), holders=tuple(each for each in at.holders if each is not holder)
-            )
-            shifts = [*_shifts(at), (kind.request.itself, at.node.node, "")]
-            _shift(kind, shifts)
-            found = self._placed(after, holder, kind)
-            _shift(kind, [(itself, to, source) for itself, source, to in shifts])
-            if found is not None:
-                yield found
+    def _placed(self, at: _Try, holder: Holder) -> _Try | None:
+        """Return the try with the pod that left on the first other node that takes it, or back on its own."""
+        kind = self._kind_of(holder.there.pod)
+        shifts = [*_shifts(at), (kind.request.itself, at.node.node, "")]
+        _shift(kind, shifts)
+        move, changed = self._move(at, holder, kind)
+        _shift(kind, [(itself, to, source) for itself, source, to in shifts])
+        if move is None:
+            return None
+        return at._replace(node=move.left, moves=(*at.moves, move), changed=changed, leaving=None)
 
-    def _placed(self, at: _Try, holder: Holder, kind: _Kind) -> _Try | None:
-        """Return the try with a pod that left its node on the first other node that takes it, or back on its own."""
+    def _move(self, at: _Try, holder: Holder, kind: _Kind) -> tuple[_Move | None, Mapping[str, NodeState]]:
+        """Return the move, and the other nodes afterwards."""
         home, can_be_bound = at.node.node, False
         for node, first in self._open(kind):
             if node.node == home:
@@ -217,14 +228,12 @@ class _Search:
                 continue
             if judgement.verdict == "fits" and not unknowns:
                 move = _Move(holder, kind.request.itself, node.node, at.node)
-                return at._replace(moves=(*at.moves, move), changed={**at.changed, node.node: after})
+                return move, {**at.changed, node.node: after}
             can_be_bound = True
-        if can_be_bound or not _returns(holder, at.node) or any(_between(kind, home)):
-            return None
         judgement, after = self._judge(at.node, kind.request)
-        if judgement.verdict != "fits":
-            return None
-        return at._replace(node=after, moves=(*at.moves, _Move(holder, kind.request.itself, home, after)))
+        comes_back = _returns(holder, at.node) and judgement.verdict == "fits" and not any(_between(kind, home))
+        move = _Move(holder, kind.request.itself, home, after)
+        return move if comes_back and not can_be_bound else None, at.changed
 
     def _open(self, kind: _Kind) -> Iterator[tuple[NodeState, tuple[Judgement, NodeState]]]:
         for index in count():
@@ -254,12 +263,12 @@ class _Search:
 
     def _kind(self, request: PodRequest) -> _Kind:
         itself, around, places = self._there.around(request)
-        self._judged += len(self.nodes) if around else 0
+        self._steps += len(self.nodes) if around else 0
         places_by_node = {each.node: each for each in places}
         return _Kind(request._replace(itself=itself), around, places_by_node, iter(self.nodes.values()), [])
 
     def _judge(self, node: NodeState, pod: PodRequest) -> tuple[Judgement, NodeState]:
-        self._judged += 1
+        self._steps += 1
         return judge(node, pod, self._minor)
 
 
@@ -274,29 +283,25 @@ def _returns(holder: Holder, home: NodeState) -> bool:
     return is_one and machine is not None and not machine.memory and machine.devices.keys().isdisjoint(pod.requests)
 
 
-def _cpus(at: _Try) -> int:
-    return sum(len(each.holder.cpus) for each in at.moves)
-
-
 def _emptied(at: _Try) -> NodeState:
-    node = at.node
     for each in at.holders:
-        node = _without(node, each)
-    return node
+        at = _left(at, each)
+    return at.node
 
 
-def _without(node: NodeState, holder: Holder) -> NodeState:
-    """Return the node after a pod left. Its volumes, and its memory and devices by NUMA node, stay taken."""
-    pod, neighbours = holder.there.pod, [*node.neighbours]
+def _left(at: _Try, holder: Holder) -> _Try:
+    """Return the try after the pod left. Its volumes, and its memory and devices by NUMA node, stay taken."""
+    node, pod, neighbours = at.node, holder.there.pod, [*at.node.neighbours]
     looks = (pod.namespace, pod.labels, restored(pod.constraints))
     if found := [at for at, each in enumerate(neighbours) if each[: len(looks)] == looks]:
         del neighbours[found[0]]
-    return node._replace(
+    node = node._replace(
         requested={name: amount - pod.requests.get(name, 0) for name, amount in node.requested.items()},
         pods=node.pods - 1,
         neighbours=tuple(neighbours),
         machine=node.machine and node.machine._replace(free=node.machine.free | holder.cpus),
     )
+    return at._replace(node=node, holders=tuple(each for each in at.holders if each is not holder), leaving=holder)
 
 
 def _shifts(at: _Try) -> list[tuple[Neighbour, str, str]]:
