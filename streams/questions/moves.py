@@ -5,7 +5,7 @@ it. If the scheduler refuses it everywhere else, it returns, and its kubelet adm
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from heapq import heappop, heappush
 from itertools import accumulate, count
 from typing import Final, NamedTuple
@@ -39,7 +39,7 @@ class Home(NamedTuple):
     """A node where restarts may make room."""
 
     node: str
-    holders: Sequence[Holder]
+    holders: list[Holder]
 
 
 class RestartAnswer(msgspec.Struct, frozen=True):

@@ -1,16 +1,14 @@
 """Restarts make room on one NUMA node by the kubelet's own admission, and no fewer do (rules: numa-moves)."""
 
-from collections.abc import Callable, Sequence
-from itertools import permutations
+from collections.abc import Sequence
+from itertools import pairwise, permutations
 from typing import NamedTuple
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingest.model.machine import Cpu
 from profiles import EXAMPLES
-from streams.questions import moves
 from streams.questions.drain import Cluster, DrainedPod
 from streams.questions.fit_request import FitRequest, pod_of
 from streams.questions.moves import Holder, Home, MovesAnswer, plan
@@ -19,11 +17,7 @@ from streams.rules.numa.cpu_assignment import Assignment
 from streams.rules.numa.memory_checkpoint import MemoryNode, MemoryTable
 from streams.rules.numa.topology import numa_topology
 from streams.rules.numa.topology_manager import Admission, Machine, Policy, Request, Settings, admit
-from streams.rules.scheduling.budgets import Budget
-from streams.rules.scheduling.constraints import Constraints, NeighbourTerm
 from streams.rules.scheduling.filters import NodeState, PodRequest
-from streams.rules.scheduling.neighbours import Neighbour
-from streams.rules.scheduling.selectors import Requirement
 
 TOPOLOGY = numa_topology([Cpu(cpu=cpu, core=cpu // 2, socket=cpu // 4, numa=cpu // 4) for cpu in range(8)])
 """Two NUMA nodes of 4 CPUs, on 2 cores each."""
@@ -117,7 +111,7 @@ def nodes(draw: st.DrawFn) -> Node:
     cpus = draw(st.permutations(range(8)))
     sizes = draw(st.lists(st.integers(1, 3), min_size=2, max_size=6))
     cuts = [sum(sizes[:at]) for at in range(len(sizes) + 1)]
-    parts = [frozenset(cpus[start:end]) for start, end in zip(cuts, cuts[1:], strict=False) if end <= len(cpus)]
+    parts = [frozenset(cpus[start:end]) for start, end in pairwise(cuts) if end <= len(cpus)]
     reserved = draw(st.integers(0, 1)) and parts.pop() if parts else frozenset[int]()
     unknown = draw(st.integers(0, 1)) and parts.pop() if parts else frozenset[int]()
     kubelet = Settings(draw(st.sampled_from(POLICIES)), assignment=Assignment(whole_cores=draw(st.booleans())))
