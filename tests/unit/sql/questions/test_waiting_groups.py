@@ -41,7 +41,9 @@ def test_the_last_words_of_kueue_and_volcano_say_what_is_missing(database: Datab
         said("again", 1, "EvictedDueToPreempted", "Preempted to accommodate a workload"),
         said("off", 0, "Pending", SPOT),
         said("off", 1, "EvictedDueToDeactivated", "The workload is deactivated"),
-        said("late", 0, "EvictedDueToDeactivatedDueToRequeuingLimitExceeded", "exceeding the maximum number of retries"),
+        said(
+            "late", 0, "EvictedDueToDeactivatedDueToRequeuingLimitExceeded", "exceeding the maximum number of retries"
+        ),
         said("gang", 0, "Unschedulable", GANG, "PodGroup"),
         said("placed", 0, "Unschedulable", GANG, "PodGroup"),
         said("placed", 1, "Scheduled", "pod group is ready", "PodGroup"),

@@ -1,14 +1,17 @@
 """Restarts make room on one NUMA node by the kubelet's own admission, and no fewer do (rules: numa-moves)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise, permutations
 from typing import NamedTuple
 
+import msgspec
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingest.model.machine import Cpu
 from profiles import EXAMPLES
+from streams.questions import moves
 from streams.questions.drain import Cluster, DrainedPod
 from streams.questions.fit_request import FitRequest, pod_of
 from streams.questions.moves import Holder, Home, MovesAnswer, plan
@@ -17,7 +20,11 @@ from streams.rules.numa.cpu_assignment import Assignment
 from streams.rules.numa.memory_checkpoint import MemoryNode, MemoryTable
 from streams.rules.numa.topology import numa_topology
 from streams.rules.numa.topology_manager import Admission, Machine, Policy, Request, Settings, admit
+from streams.rules.scheduling.budgets import Budget
+from streams.rules.scheduling.constraints import Constraints, NeighbourTerm
 from streams.rules.scheduling.filters import NodeState, PodRequest
+from streams.rules.scheduling.neighbours import Neighbour
+from streams.rules.scheduling.selectors import Requirement
 
 TOPOLOGY = numa_topology([Cpu(cpu=cpu, core=cpu // 2, socket=cpu // 4, numa=cpu // 4) for cpu in range(8)])
 """Two NUMA nodes of 4 CPUs, on 2 cores each."""
@@ -57,9 +64,9 @@ class Node(NamedTuple):
         return state._replace(machine=self.machine)
 
 
-def running(pod: Held, owner: str = "ReplicaSet") -> DrainedPod:
+def running(pod: Held, owner: str = "ReplicaSet", labels: Mapping[str, str] = {"app": "web"}) -> DrainedPod:
     cpus = len(pod.cpus)
-    waiting = Waiting("shop", pod.name, pod.name, {"cpu": 1000 * cpus}, cpus, labels={"app": "web"})
+    waiting = Waiting("shop", pod.name, pod.name, {"cpu": 1000 * cpus}, cpus, labels=labels)
     return DrainedPod("home", waiting, owner_kind=owner, owner="web" if owner else "")
 
 
@@ -147,3 +154,82 @@ def test_each_promise_is_what_the_kubelet_admits_and_no_fewer_restarts_do(
     for each, after in zip(found.restarts, steps, strict=True):
         fit = [many for many in range(1, 9) if is_on_one(after.free, node, many)]
         assert each.largest_fit_cpus == max(fit, default=0)
+
+
+PIECES = (Held("low", frozenset({0, 1})), Held("high", frozenset({4, 5})))
+"""Two CPUs are free on each NUMA node."""
+
+
+def test_a_pod_that_returns_frees_a_numa_node_only_from_the_higher_one() -> None:
+    """Under single-numa-node the lower of two equal hints wins: `low` would get CPUs of NUMA node 0 again."""
+    (restart,) = healed(Node(PIECES), 4).restarts
+    assert (restart.pod, restart.to, restart.largest_fit_cpus) == ("high", "home", 4)
+
+
+def test_a_pod_returns_only_if_the_scheduler_refuses_it_elsewhere() -> None:
+    """It can be bound to `other`, whose kubelet has 2 CPUs free, on two NUMA nodes."""
+    split = Machine(TOPOLOGY, frozenset({0, 4}))
+    other = NodeState("other", {"cpu": 8000, "pods": 99}, {"cpu": 4000}, 2, settings=(SINGLE,), machine=split)
+    home = Home("home", [Holder(running(each), each.cpus) for each in PIECES])
+    assert plan(wanted(4), [home], Cluster([Node(PIECES).state, other], (), 36)) == MovesAnswer()
+    full = other._replace(allocatable={"cpu": 5000, "pods": 99})
+    assert plan(wanted(4), [home], Cluster([Node(PIECES).state, full], (), 36)).restarts
+
+
+def test_the_largest_fit_is_no_more_than_the_scheduler_has_room_for() -> None:
+    """One CPU is requested by pods without exclusive ones: 3 of 4 are left on the NUMA node that `high` left."""
+    node = Node(PIECES).state._replace(requested={"cpu": 5000})
+    home = Home("home", [Holder(running(each), each.cpus) for each in PIECES])
+    (restart,) = plan(wanted(3), [home], Cluster([node], (), 36)).restarts
+    assert (restart.pod, restart.largest_fit_cpus) == ("high", 3)
+
+
+@pytest.mark.parametrize(
+    ("owner", "allowed", "kept"),
+    [("ReplicaSet", 1, {}), ("ReplicaSet", 0, {"refused": 2}), ("DaemonSet", 1, {"stays": 2}), ("", 1, {"ends": 2})],
+)
+def test_pods_that_no_controller_makes_again_and_those_of_a_budget_stay(
+    owner: str, allowed: int, kept: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    budget = Budget([Requirement("app", "In", ["web"])], allowed=allowed, healthy=2, desired=2 - allowed)
+    cluster = Cluster([Node(PIECES).state], (), 36, budgets={("shop", "web"): budget})
+    home = Home("home", [Holder(running(each, owner), each.cpus) for each in PIECES])
+    found = plan(wanted(4), [home], cluster)
+    assert (bool(found.restarts), found.kept) == (not kept, kept)
+    assert plan(wanted(4), [Home("home", [])], cluster) == MovesAnswer()
+    monkeypatch.setattr(moves, "MOST_STEPS", -1)
+    assert plan(wanted(4), [home], cluster).unknown[0].startswith("whether other restarts help: the search was cut")
+
+
+def test_pods_that_moved_before_count_for_anti_affinity() -> None:
+    """Twins keep apart: the second cannot follow the first to `other`, and the scheduler may bind it to no node."""
+    apart = Constraints(anti_affinity=[NeighbourTerm("zone", [Requirement("app", "In", ["web"])], ["shop"])])
+    text = msgspec.json.encode(apart).decode()
+    pods = (Held("a", frozenset({0})), Held("b", frozenset({1})), Held("c", frozenset({4, 5})))
+    twins = [running(each) for each in pods[:2]]
+    twins = [each._replace(pod=each.pod._replace(constraints=text)) for each in twins]
+    itself = Neighbour("shop", {"app": "web"}, apart)
+    node = Node(pods, reserved=frozenset({6, 7})).state._replace(labels={"zone": "h"}, neighbours=(itself,))
+    others = [
+        NodeState(
+            name, {"cpu": 9000, "pods": 9}, {}, 0, machine=Machine(TOPOLOGY, TOPOLOGY.cpus), labels={"zone": zone}
+        )
+        for name, zone in (("one", "z1"), ("two", "z1"), ("three", "z2"))
+    ]
+    home = Home("home", [Holder(there, each.cpus) for there, each in zip(twins, pods, strict=False)])
+    assert plan(wanted(4), [home], Cluster([node, *others[:2]], (), 36)) == MovesAnswer()
+    found = plan(wanted(4), [home], Cluster([node, *others], (), 36))
+    assert sorted(each.to for each in found.restarts)[-1] == "three"
+    assert len(found.restarts) == 2
+
+
+def test_a_fleet_is_searched_in_a_bounded_number_of_steps() -> None:
+    """No other of 700 nodes takes any of the pods, of which each is of its own kind."""
+    held = tuple(Held(f"p{at}", frozenset({at, at + 4})) for at in range(4))
+    state = Node(held, Settings("none")).state
+    names = [f"node-{number}" for number in range(700)]
+    unlike = [each._replace(name=f"{name}-{each.name}") for name in names for each in held]
+    holders = [Holder(running(each, labels={"app": each.name}), each.cpus) for each in unlike]
+    homes = [Home(name, holders[at * 4 : at * 4 + 4]) for at, name in enumerate(names)]
+    found = plan(wanted(4), homes, Cluster([state._replace(node=name) for name in names], (), 36))
+    assert (found.restarts, found.unknown[0].partition(":")[2]) == ([], " the search was cut after 25,000 steps")
