@@ -83,7 +83,7 @@ DEMO: Final = 'make demo CAPTURE="(.+)"'
 
 
 def test_every_capability_has_a_state_a_command_and_a_note_where_something_lacks() -> None:
-    assert (len(FIELD), len(ASKED)) == (55, 14)
+    assert (len(FIELD), len(ASKED)) == (55, 16)
     assert [each.name.partition(" ")[0] for each in THINGS] == [str(number) for number in range(1, 154)]
     assert {row.state for row in ALL} <= {"yes", "partly", "no"}
     assert [row.name for row in ALL if (row.state == "yes") == bool(row.note)] == []
