@@ -9,9 +9,8 @@ from sql.schema.statements import query_unless_empty
 from streams.questions.fit_request import FitRequest, fit_request_of
 from streams.questions.pending import request_of, waiting_pod
 from streams.rules.pods.qos import UNKNOWN
-from streams.rules.scheduling.constraints import restored
+from streams.rules.scheduling.constraints import preferred, restored
 from streams.rules.scheduling.filters import PodRequest
-from streams.rules.scheduling.preferences import preferred
 
 _LAST_ROW: Final = f"""
 SELECT {WAITING}, preferences, change, node, priority, critical, qos_class FROM pod_bindings

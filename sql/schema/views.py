@@ -30,8 +30,8 @@ from streams.fold.reasons import REASONS
 from streams.fold.sentences import SENTENCES
 from streams.rules.events.messages import PRESSURES
 from streams.rules.eviction import order, signals
+from streams.rules.eviction.signals import CONSEQUENCES, is_low, is_near
 from streams.rules.eviction.thresholds import first_met
-from streams.rules.eviction.unguarded import CONSEQUENCES, is_low, is_near
 from streams.rules.image_gc import thresholds
 from streams.rules.pod_ends.actors import evicted_by, marked_for_taint
 from streams.rules.pod_ends.machine import concerns_machine

@@ -21,7 +21,7 @@ from sql.database.errors import (
     SchemaUnreleased,
 )
 from sql.database.open import Database, connect
-from sql.landing.arrow import SCHEMAS
+from sql.landing.batches import SCHEMAS
 from sql.questions.digest import TableDigest, digest
 from sql.schema.migrate import MIGRATIONS, check_migrated, leadsman_version, load_migrations, migrate
 from sql.schema.retention import (
