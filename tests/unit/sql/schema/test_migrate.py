@@ -96,14 +96,6 @@ def test_every_column_says_what_it_means(database: Database) -> None:
         assert silent == [], table
 
 
-def test_every_table_and_view_says_what_it_holds(database: Database) -> None:
-    found = database.query(
-        "SELECT name FROM system.tables "
-        "WHERE database = currentDatabase() AND comment = '' AND name NOT LIKE '%_feed'"
-    )
-    assert found.rows == []
-
-
 def test_every_table_that_takes_inserts_remembers_them(database: Database) -> None:
     # Without the window, and on targets of materialized views, a retried insert doubles (delivery.md#landing).
     found = database.query(
