@@ -12,8 +12,7 @@ from typing import Final, NamedTuple
 import structlog
 
 from common import with_parent
-from common.backoff import Backoff
-from common.clock import SYSTEM, Clock
+from common.clock import SYSTEM, Backoff, Clock
 from common.tasks import run_until, together
 from common.telemetry import Figure, registered
 

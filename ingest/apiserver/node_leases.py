@@ -11,7 +11,7 @@ from urllib.parse import quote
 import aiohttp
 from kubernetes_asyncio.client.api_client import ApiClient
 
-from common.backoff import Backoff
+from common.clock import Backoff
 from ingest.apiserver.emitting import Emitter
 from ingest.apiserver.requests import TRANSPORT_ERRORS, ApiError, TooLargeError, get, read_body
 from ingest.model.objects.node import Node

@@ -16,8 +16,7 @@ import msgspec
 from kubernetes_asyncio.client.api_client import ApiClient
 
 from common.amounts import size
-from common.backoff import retry_after_seconds
-from common.clock import SYSTEM
+from common.clock import SYSTEM, retry_after_seconds
 from common.skew import Skew
 from common.text import plain
 from ingest.apiserver import client_fixes

@@ -16,12 +16,10 @@ import msgspec
 from kubernetes_asyncio.client.api_client import ApiClient
 
 from common.amounts import counted
-from common.backoff import Backoff
-from common.clock import Clock
+from common.clock import Backoff, Clock
 from common.lines import Line, Splitter
 from common.text import plain
-from ingest.apiserver.changes import Changes, Step
-from ingest.apiserver.filters import Key
+from ingest.apiserver.changes import Changes, Key, Step
 from ingest.apiserver.progress import ListAt, Progress, Reconciling, went_back
 from ingest.apiserver.requests import TRANSPORT_ERRORS, ApiError, TooLargeError, get, keep_alive, unanswered
 from ingest.apiserver.watch_events import HEAD_BYTES, LINE_LIMIT_BYTES, StreamError, pages, read_event, read_oversized

@@ -18,8 +18,7 @@ from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka.errors import KafkaError, MessageSizeTooLargeError
 
 from common.amounts import counted
-from common.backoff import Backoff
-from common.clock import SYSTEM
+from common.clock import SYSTEM, Backoff
 from common.errors import KafkaUnusable
 from common.skew import Skew
 from common.tasks import Tasks

@@ -15,13 +15,13 @@ from common.clock import SYSTEM, Clock
 from common.tasks import Spawn, Tasks
 from common.telemetry import Figure, Values, registered
 from common.text import plain
+from ingest.apiserver.changes import metadata_of
 from ingest.apiserver.connect import configuration
 from ingest.apiserver.emitting import Emitter
-from ingest.apiserver.filters import metadata_of
 from ingest.apiserver.node_leases import NodeLeases
 from ingest.apiserver.versions import NOT_KEPT, Acknowledgements, StoredVersions, Ticket, VersionFile
 from ingest.apiserver.watch import Watch
-from ingest.kubelet.fleet import Fleet
+from ingest.kubelet.poll import Fleet
 from ingest.live.scheduler import Scheduler, schedulers
 from ingest.live.settings import LiveSettings
 from ingest.model.observation import Observation

@@ -21,8 +21,7 @@ from sql.database.dsn import Embedded
 from sql.database.errors import DatabaseError, QueryFailed
 from sql.database.held import PING, is_trusted, listening, remove
 from sql.database.holder import NAME, Refused, Statement, kill
-from sql.database.open import Database
-from sql.database.stop import Stop, end
+from sql.database.open import Database, Stop, end
 from sql.questions.frames import OWN, SqlReply, SqlRequest
 from sql.questions.limits import SHARED, Limits
 from sql.questions.query_process import QueryProcess

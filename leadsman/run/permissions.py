@@ -14,7 +14,7 @@ from ingest.apiserver.connect import configuration
 from ingest.apiserver.leader import LeaseName
 from ingest.apiserver.node_leases import WITHOUT
 from ingest.apiserver.requests import TRANSPORT_ERRORS, ApiError, get, read_body, request, unanswered
-from ingest.kubelet.fleet import PROXY_RISK
+from ingest.kubelet.poll import PROXY_RISK
 from ingest.kubelet.settings import KubeletSettings
 from ingest.live.settings import LiveSettings
 from ingest.model.observation import UNDECODABLE

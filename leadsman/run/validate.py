@@ -11,14 +11,14 @@ from common.clock import SYSTEM
 from common.errors import FilesUnusable, KafkaUnusable, KubeconfigUnusable
 from common.settings import SettingsError
 from common.text import plain
+from ingest.apiserver.changes import metadata_of
 from ingest.apiserver.connect import configuration
-from ingest.apiserver.filters import metadata_of
 from ingest.apiserver.requests import TRANSPORT_ERRORS, ApiError, TooLargeError, get, read_body
 from ingest.apiserver.watch_events import decode_list
 from ingest.kafka.admin import ensure_topics
 from ingest.kafka.reaching import explain
 from ingest.kubelet.access import kubelet_address
-from ingest.kubelet.fleet import kubelet_client
+from ingest.kubelet.poll import kubelet_client
 from ingest.live.scheduler import CacheUnknown, cache_line, host_of, scheduler_client
 from ingest.live.settings import LiveSettings
 from ingest.model.observation import UNDECODABLE

@@ -15,8 +15,8 @@ from common.errors import SourceUnusable
 from common.scrub import scrub
 from common.tasks import run_until
 from common.telemetry import Figure, registered
+from ingest.apiserver.changes import metadata_of
 from ingest.apiserver.connect import SERVICE_ACCOUNT, configuration
-from ingest.apiserver.filters import metadata_of
 from ingest.apiserver.leader import LeaderElection, LeadershipLostError, LeaseName, Work, new_identity
 from ingest.apiserver.requests import TRANSPORT_ERRORS, ApiError, read_body, request
 from ingest.apiserver.versions import NOT_KEPT, StoredVersions

@@ -7,9 +7,8 @@ from typing import Any, Final, NamedTuple, Self
 from sql.database import engine
 from sql.database.client import EMBEDDED_SETTINGS, READ_ONLY, SETTINGS
 from sql.database.dsn import Embedded
-from sql.database.open import SELECT
+from sql.database.open import KILL, SELECT
 from sql.database.replicated import quoted
-from sql.database.stop import KILL
 
 QUERY: Final = "query"
 DATABASE: Final = "database"

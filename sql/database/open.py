@@ -4,20 +4,55 @@ A `Database` belongs to one thread at a time. One process at a time can open an 
 folder at a time; several databases (`?database=`) of that folder can be open together.
 """
 
+import asyncio
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from copy import copy
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeAlias, cast
+from uuid import uuid4
 
 from common.text import plain
 from sql.database import engine
 from sql.database.dsn import Embedded, Target, existing, parse_dsn
 from sql.database.errors import DatabaseError, QueryCancelled, QueryFailed
 from sql.database.replicated import everywhere
-from sql.database.stop import KILL, Stop
+
+KILL: Final = "KILL QUERY WHERE Settings['log_comment'] = {name:String} ASYNC"
+ENDS_BY_ITSELF_SECONDS: Final = 0.2
+"""Grace period for abandoned queries, until they are killed."""
+
+
+class Stop:
+    """Stops one piece of work. Its queries carry a name, by which the running one can be killed."""
+
+    def __init__(self) -> None:
+        self.name = f"leadsman-{uuid4().hex}"
+        self._over = Event()
+
+    @property
+    def is_set(self) -> bool:
+        return self._over.is_set()
+
+    def set(self) -> None:
+        """Keep further queries of this work from starting."""
+        self._over.set()
+
+
+async def end(stop: Stop, running: "asyncio.Future[Any]", kill: Callable[[], None]) -> None:
+    """Stop the work, and `kill` the query that it waits for, until its thread is done."""
+    stop.set()
+    await asyncio.wait({running}, timeout=ENDS_BY_ITSELF_SECONDS)
+    while not running.done():
+        with suppress(DatabaseError):
+            await asyncio.to_thread(kill)
+        await asyncio.wait({running}, timeout=ENDS_BY_ITSELF_SECONDS)
+    if not running.cancelled():
+        running.exception()  # otherwise asyncio logs it, because nothing awaits it
+
 
 if TYPE_CHECKING:  # importing either takes longer than a query
     import pyarrow as pa
@@ -103,7 +138,7 @@ class Database:
         self.close()
 
     def insert(self, table: str, columns: "pa.Table", token: str | None = None) -> None:
-        """Append `columns` (with the table's names; `sql.landing.arrow` makes them) in one block.
+        """Append `columns` (with the table's names; `sql.landing.batches` makes them) in one block.
 
         A second insert with the same `token` within the table's deduplication window changes nothing.
         """

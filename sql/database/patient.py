@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from common.backoff import Backoff
-from common.clock import SYSTEM
+from common.clock import SYSTEM, Backoff
 from sql.database.errors import DatabaseError
 from sql.database.open import Database, Result
 

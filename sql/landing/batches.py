@@ -2,17 +2,154 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from itertools import chain, repeat
 from queue import Queue
 from threading import Thread
-from typing import Final, Literal, Self
+from types import NoneType, UnionType
+from typing import Any, Final, Literal, Self, Union, get_args, get_origin, get_type_hints
 from uuid import uuid4
 
-from sql.database.lean_arrow import pa
+from msgspec.structs import astuple
+
+from ingest.model.numbers import storable
+from ingest.model.samples import BYTES, TYPE_CODES, NodeSample, Packed, PodColumns
+from sql.database.lean_arrow import make_arrow_lean, pa
 from sql.database.open import Database
-from sql.landing.arrow import NODE_SAMPLES, POD_SAMPLES, SCHEMAS, node_samples, pod_samples, to_arrow
-from streams.fold.batch import Batch
+from streams.fold.batch import Batch, SampleKey
 from streams.fold.checkpoints import Entry
-from streams.fold.findings import HIGH_RATE, NEVER_REPLACED, TABLES
+from streams.fold.findings import HIGH_RATE, NEVER_REPLACED, TABLES, Row, stored_types, stored_values
+
+make_arrow_lean()
+
+NODE_SAMPLES: Final = "node_samples"
+POD_SAMPLES: Final = "pod_samples"
+_TIME: Final = pa.timestamp("us", "UTC")
+_SCALARS: Final[dict[Any, pa.DataType]] = {
+    str: pa.string(),
+    int: pa.int64(),
+    float: pa.float64(),
+    bool: pa.bool_(),
+    datetime: _TIME,
+}
+_INVERTED: Final = bytes([1, *[0] * 255])
+_SAMPLE_KEY: Final[dict[str, Any]] = {"cluster": str, "ts": datetime, "node": str}
+
+
+def _field(name: str, hint: Any) -> "pa.Field[Any]":
+    inner = [part for part in get_args(hint) if part is not NoneType]
+    if get_origin(hint) in {Union, UnionType}:
+        return pa.field(name, _type(inner[0]), nullable=True)
+    return pa.field(name, _type(hint), nullable=False)
+
+
+def _type(hint: Any) -> pa.DataType:
+    arguments = get_args(hint)
+    if get_origin(hint) is list:
+        return pa.list_(_type(arguments[0]))
+    if get_origin(hint) is dict:
+        return pa.map_(_type(arguments[0]), _type(arguments[1]))
+    return _SCALARS[hint]
+
+
+def _sample_schema(fields: Mapping[str, Any]) -> pa.Schema:
+    return pa.schema([_field(name, hint) for name, hint in {**_SAMPLE_KEY, **fields}.items()])
+
+
+SCHEMAS: Final[Mapping[str, pa.Schema]] = {
+    **{
+        table: pa.schema([_field(name, hint) for name, hint in stored_types(row_type).items()])
+        for row_type, table in TABLES.items()
+    },
+    NODE_SAMPLES: _sample_schema(get_type_hints(NodeSample)),
+    POD_SAMPLES: _sample_schema({name: get_args(hint)[0] for name, hint in get_type_hints(PodColumns).items()}),
+}
+"""Schema of each stored table (tables.md); columns in the table's own order."""
+
+
+def to_arrow(row_type: type[Row], rows: Sequence[Row]) -> pa.Table:
+    """Convert rows of one type to the columns of its table.
+
+    A number beyond 64 bits becomes the nearest that fits, and half of a surrogate pair a question mark. A cluster
+    may send both, and no row may stop the others.
+    """
+    schema = SCHEMAS[TABLES[row_type]]
+    columns = zip(*stored_values(row_type, rows), strict=True) if rows else [()] * len(schema)
+    return _table(schema, columns)
+
+
+def from_columns(table: str, columns: Mapping[str, Sequence[object]]) -> pa.Table:
+    """Convert named columns to those of a table; hostile values as in `to_arrow`."""
+    schema = SCHEMAS[table]
+    return _table(schema, (columns[field.name] for field in schema))
+
+
+def node_samples(keys: Sequence[SampleKey], samples: Sequence[NodeSample]) -> pa.Table:
+    """Return the rows of `node_samples`: `keys[i]` is when and where `samples[i]` was taken."""
+    columns = zip(*((*key[:-1], *astuple(sample)) for key, sample in zip(keys, samples, strict=True)), strict=True)
+    return _table(SCHEMAS[NODE_SAMPLES], columns)
+
+
+def pod_samples(keys: Sequence[SampleKey], texts: Mapping[str, Sequence[str]], numbers: Sequence[Packed]) -> pa.Table:
+    """The rows of `pod_samples`: `texts` holds the pods of all samples one after the other, `keys` has whose they
+    are.
+
+    `numbers[i]` are those of the pods of sample i.
+    """
+    schema = SCHEMAS[POD_SAMPLES]
+    *shared, counts = zip(*keys, strict=True)
+    repeated = [list(chain.from_iterable(map(repeat, values, counts))) for values in shared]
+    columns = {**texts, **_numbers(numbers, schema)}
+    return _table(schema, [*repeated, *(columns[name] for name in PodColumns.__struct_fields__)])
+
+
+def _numbers(samples: Sequence[Packed], schema: pa.Schema) -> Mapping[str, "pa.Array[Any]"]:
+    """Return the columns TYPE_CODES over all samples; the bytes of Int64 and Float64 stay unchanged."""
+    kinds = len(TYPE_CODES)
+    pods = sum(len(each.values) for each in samples) // BYTES // kinds
+    values = _side_by_side([each.values for each in samples], kinds)
+    known: Sequence[pa.Buffer | None] = [None] * kinds
+    if any(each.absent for each in samples):
+        masks = [each.absent or bytes(len(each.values) // BYTES) for each in samples]
+        known = [_bits(mask.translate(_INVERTED)) for mask in _side_by_side(masks, kinds)]
+    return {
+        name: pa.Array.from_buffers(schema.field(name).type, pods, [mask, pa.py_buffer(column)])
+        for name, column, mask in zip(TYPE_CODES, values, known, strict=True)
+    }
+
+
+def _side_by_side(samples: Sequence[bytes], kinds: int) -> list[bytes]:
+    """Join each column of all samples, which have all their columns one after the other."""
+    sizes = [len(each) // kinds for each in samples]
+    return [
+        b"".join([each[size * kind : size * (kind + 1)] for each, size in zip(samples, sizes, strict=True)])
+        for kind in range(kinds)
+    ]
+
+
+def _bits(truths: bytes) -> pa.Buffer:
+    """Return a bit for each byte that is 0 or 1: pyarrow's own cast would import all of its functions, and numpy."""
+    size = -(-len(truths) // 8)
+    bits = sum(int.from_bytes(truths[place::8], "little") << place for place in range(8))
+    return pa.py_buffer(bits.to_bytes(size, "little"))
+
+
+def _table(schema: pa.Schema, columns: Any) -> pa.Table:
+    arrays = [
+        column if isinstance(column, pa.Array) else _array(column, field.type)
+        for column, field in zip(columns, schema, strict=True)
+    ]
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _array(values: Sequence[Any], kind: pa.DataType) -> "pa.Array[Any]":
+    if pa.types.is_map(kind):
+        values = [sorted(value.items()) for value in values]
+    try:
+        return pa.array(values, kind)
+    except (OverflowError, UnicodeEncodeError, pa.ArrowInvalid):
+        return pa.array([storable(value) for value in values], kind)
+
 
 TABLE = "replay_checkpoints"
 _LATEST = f"""

@@ -16,8 +16,7 @@ from ingest.normalize.dead_letters import Letter
 from sql.database.errors import DatabaseError, QueryFailed
 from sql.database.lean_arrow import pa
 from sql.database.open import Database
-from sql.landing.arrow import SCHEMAS, from_columns
-from sql.landing.batches import land
+from sql.landing.batches import SCHEMAS, from_columns, land
 from streams.fold.batch import Batch
 from streams.kafka.landing.portion import Portion
 from streams.kafka.landing.resume import UNKNOWN, Landed

@@ -4,7 +4,7 @@ from typing import Any, Final, NamedTuple
 
 from sql.database.lean_arrow import pa
 from sql.database.open import Database
-from sql.landing.arrow import SCHEMAS
+from sql.landing.batches import SCHEMAS
 
 WHERE_A_FILE_LAY: Final = {"dead_letters": frozenset({"source", "position"})}
 """Columns that differ between two replays of the same lines from different files."""

@@ -15,6 +15,7 @@ from sql.questions.fit_rows import NodeRows, RowDict, candidate, neighbour, neig
 from sql.questions.fit_storage import Scheduled, read_scheduled, with_devices, with_volumes
 from sql.questions.queries import BadParameter
 from sql.schema.statements import query_unless_empty
+from sql.schema.views import LATEST_CHANGE
 from streams.questions.fit import Answer, Candidate
 from streams.questions.fit_like import PerNodePod, as_new
 from streams.questions.fit_request import FitRequest
@@ -28,8 +29,6 @@ from streams.rules.values.version import minor_version
 NEWEST_MINOR: Final = 99
 """The newest rules apply if no version is known."""
 
-LAST: Final = "(ts, indexOf(['pending', 'bound', 'updated', 'finished', 'deleted'], change))"
-"""Sorts the changes of a pod that were seen at the same time in their natural order."""
 WAITING: Final = "(namespace, pod, uid, requests, exclusive_cpus, tolerations, labels, constraints)"
 """The columns of `streams.questions.pending.waiting_pod`."""
 _CLUSTERS: Final = "SELECT DISTINCT cluster FROM nodes ORDER BY cluster"
@@ -83,7 +82,7 @@ SELECT cluster, namespace, labels, constraints, preferences, deletion_asked_at I
 FROM
 (
     SELECT * FROM pod_bindings WHERE cluster IN {{clusters:Array(String)}}
-    ORDER BY {LAST} DESC LIMIT 1 BY cluster, namespace, pod, uid
+    ORDER BY {LATEST_CHANGE} DESC LIMIT 1 BY cluster, namespace, pod, uid
 )
 WHERE node != '' AND change IN ('bound', 'updated') AND ({{every:Bool}} OR constraints != '')
 GROUP BY cluster, namespace, labels, constraints, preferences, terminating
@@ -237,7 +236,7 @@ SELECT cluster, namespace, labels, constraints, preferences, deletion_asked_at I
 FROM
 (
     SELECT * FROM pod_bindings WHERE cluster IN {{clusters:Array(String)}}
-    ORDER BY {LAST} DESC LIMIT 1 BY cluster, namespace, pod, uid
+    ORDER BY {LATEST_CHANGE} DESC LIMIT 1 BY cluster, namespace, pod, uid
 )
 WHERE node = {{node:String}} AND change IN ('bound', 'updated') AND owner_kind IN ('DaemonSet', 'Node')
 """

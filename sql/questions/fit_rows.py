@@ -10,11 +10,10 @@ from streams.rules.numa.memory_checkpoint import MemoryNode, MemoryTable
 from streams.rules.numa.resolve import RESERVED_CPUS, SINGLE_NUMA_NODE
 from streams.rules.numa.sources import POD_SPEC, PODRESOURCES
 from streams.rules.numa.topology_manager import Devices, Machine
-from streams.rules.scheduling.constraints import restored
+from streams.rules.scheduling.constraints import preferred, restored
 from streams.rules.scheduling.filters import NodeState
 from streams.rules.scheduling.fit_machine import NumaCpus, Policies, machine_of, options_not_followed, settings_of
 from streams.rules.scheduling.neighbours import Neighbour
-from streams.rules.scheduling.preferences import preferred
 
 CHECKPOINT: Final = "memory_manager_state"
 MEMORY_TYPES: Final = ("memory", "hugepages-")

@@ -12,8 +12,9 @@ from typing import Any, Final
 from common.clock import SYSTEM
 from sql.database.lean_arrow import pa
 from sql.database.open import Database
-from sql.questions.fit import LAST, ClusterFacts, read_clusters
+from sql.questions.fit import ClusterFacts, read_clusters
 from sql.schema.statements import query_unless_empty
+from sql.schema.views import LATEST_CHANGE
 from streams.questions.pending import Kind, Outcome, Waiting, judged, needs_all_pods, waiting_pod
 
 TABLE: Final = "pending_kinds"
@@ -23,7 +24,7 @@ SELECT cluster FROM
     SELECT cluster FROM pod_bindings
     WHERE (cluster, uid) IN (SELECT cluster, uid FROM pod_bindings WHERE change = 'pending')
     GROUP BY cluster, namespace, pod, uid
-    HAVING argMax(change, {LAST}) = 'pending'
+    HAVING argMax(change, {LATEST_CHANGE}) = 'pending'
     UNION ALL
     SELECT cluster FROM {TABLE} GROUP BY cluster HAVING argMax(length(nodes), calculated_at) > 0
 )
@@ -39,7 +40,7 @@ FROM
     SELECT * FROM pod_bindings
     WHERE cluster IN {{clusters:Array(String)}}
         AND (cluster, uid) IN (SELECT cluster, uid FROM pod_bindings WHERE change = 'pending')
-    ORDER BY {LAST} DESC
+    ORDER BY {LATEST_CHANGE} DESC
     LIMIT 1 BY cluster, namespace, pod, uid
 ) AS w
 LEFT JOIN

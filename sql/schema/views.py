@@ -25,13 +25,13 @@ from ingest.model.samples import NodeSample
 from sql.database.dsn import EMBEDDED_DATABASE
 from sql.database.errors import MigrationMissing
 from sql.database.open import Database
-from streams.fold.findings import is_waiting, ready_state
+from streams.fold.findings import CHANGES, is_waiting, ready_state
 from streams.fold.reasons import REASONS
 from streams.fold.sentences import SENTENCES
 from streams.rules.events.messages import PRESSURES
 from streams.rules.eviction import order, signals
+from streams.rules.eviction.signals import CONSEQUENCES, is_low, is_near
 from streams.rules.eviction.thresholds import first_met
-from streams.rules.eviction.unguarded import CONSEQUENCES, is_low, is_near
 from streams.rules.image_gc import thresholds
 from streams.rules.pod_ends.actors import evicted_by, marked_for_taint
 from streams.rules.pod_ends.machine import concerns_machine
@@ -129,7 +129,10 @@ _NODES_MADE: Final = (
     " FROM (SELECT cluster, node, created_at, ts FROM nodes SETTINGS final = 0) GROUP BY cluster, node)"
 )
 """Creation time of each Node object; older rows are about an earlier node with its name."""
+LATEST_CHANGE: Final = f"(ts, indexOf({[*CHANGES]}, change))"
+"""Sorts the changes of a pod."""
 RULES: Final[Mapping[str, Amount]] = {
+    "latest_change": LATEST_CHANGE,
     "meets": _meets(),
     "layout": _layout(),
     "observed_signals": _observed(),

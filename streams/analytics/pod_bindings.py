@@ -27,9 +27,8 @@ from streams.rules.pods.requests import (
     is_critical,
     memory_limit,
 )
-from streams.rules.scheduling.constraints import constraints_of, stored
+from streams.rules.scheduling.constraints import constraints_of, preferences_of, stored
 from streams.rules.scheduling.message import waits_for
-from streams.rules.scheduling.preferences import preferences_of
 
 LATE: Final = timedelta(seconds=3)
 """Tolerance: times of conditions are whole seconds, and clocks differ a little."""

@@ -6,8 +6,7 @@ Every function takes values, or columns as `Expression`. A column is null where 
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from streams.rules.eviction.signals import PID_AVAILABLE
-from streams.rules.eviction.unguarded import is_low
+from streams.rules.eviction.signals import PID_AVAILABLE, is_low
 from streams.rules.values.expressions import Amount, choose, is_null
 from streams.rules.values.wording import counted, first_of, grouped, joined, percent, phrase, sized, where_known
 

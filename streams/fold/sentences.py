@@ -10,8 +10,7 @@ from typing import Final
 from streams.fold.reasons import stalled
 from streams.fold.titles import capital, ready_unknown
 from streams.rules.eviction.shortage import NO_NEW_PODS, PRESSURES
-from streams.rules.eviction.signals import RESOURCES, SIGNALS, measured
-from streams.rules.eviction.unguarded import CONSEQUENCES
+from streams.rules.eviction.signals import CONSEQUENCES, RESOURCES, SIGNALS, measured
 from streams.rules.values.expressions import Amount, choose
 from streams.rules.values.wording import (
     among,

@@ -13,8 +13,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError
 
-from common.backoff import Backoff
-from common.clock import SYSTEM
+from common.clock import SYSTEM, Backoff
 from ingest.kafka import aiokafka_fixes
 from ingest.kafka.admin import settings_of
 from ingest.kafka.publish import Publisher

@@ -15,10 +15,9 @@ from streams.rules.numa.topology_manager import Request
 from streams.rules.pods.containers import all_containers, declared_requests, is_sidecar
 from streams.rules.pods.qos import GUARANTEED, qos_class
 from streams.rules.pods.requests import effective_requests, exclusive_cpus, is_critical, nanos
-from streams.rules.scheduling.constraints import constraints_of, unattached
+from streams.rules.scheduling.constraints import constraints_of, preferences_of, unattached
 from streams.rules.scheduling.filters import PodRequest
 from streams.rules.scheduling.neighbours import Neighbour
-from streams.rules.scheduling.preferences import preferences_of
 from streams.rules.scheduling.storage import Claim, wanted
 from streams.rules.values.quantity import NANO, InvalidQuantity, base_units, in_base_units, millicores, nano_units
 

@@ -27,8 +27,7 @@ from ingest.model.records import SampleRecord
 from ingest.model.summary import Summary
 from ingest.normalize.decoded import Decoded
 from sql.database.open import Database, connect
-from sql.landing.arrow import SCHEMAS
-from sql.landing.batches import DatabaseCheckpoints, Lander, settle
+from sql.landing.batches import SCHEMAS, DatabaseCheckpoints, Lander, settle
 from sql.schema.migrate import migrate
 from streams.analytics.numa import numa_cluster, numa_skew
 from streams.analytics.registry import REDUCERS

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar, get_args, get_origin, get_type_hints
 from ingest.model.records import SummaryRecord
 from ingest.model.samples import NodeSample, PodColumns, pack
 from sql.database.open import Database
-from sql.landing.arrow import node_samples, pod_samples, to_arrow
+from sql.landing.batches import node_samples, pod_samples, to_arrow
 from sql.schema.story import story
 from streams.fold.batch import Batch
 from streams.fold.findings import TABLES, NodeRow, Row

@@ -36,8 +36,7 @@ from ingest.normalize.normalize import normalize
 from ingest.normalize.redact import Received, redact
 from ingest.resources.stats_summary import STATS_SUMMARY
 from paths import CAPTURES, EXAMPLES
-from sql.landing.arrow import SCHEMAS, from_columns, to_arrow
-from sql.landing.batches import Lander, tables
+from sql.landing.batches import SCHEMAS, Lander, from_columns, tables, to_arrow
 from streams.analytics.registry import REDUCERS
 from streams.fold.batch import Batch
 from streams.fold.checkpoints import Entry

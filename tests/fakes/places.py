@@ -7,9 +7,15 @@ import msgspec
 from hypothesis import strategies as st
 
 from ingest.model.objects.pod import Pod
-from streams.rules.scheduling.constraints import ANY_ADDRESS, constraints_of, restored, stored
+from streams.rules.scheduling.constraints import (
+    ANY_ADDRESS,
+    constraints_of,
+    preferences_of,
+    preferred,
+    restored,
+    stored,
+)
 from streams.rules.scheduling.neighbours import Neighbour
-from streams.rules.scheduling.preferences import preferences_of, preferred
 
 Objects: TypeAlias = list[dict[str, Any]]
 

@@ -23,7 +23,7 @@ from faults.soak import CLUSTER, FATAL, FIGURES, PASSING, Figures, Soak
 from faults.told import stored, told, unlike
 from paths import ROOT
 from sql.database.open import Database, connect
-from sql.landing.arrow import SCHEMAS
+from sql.landing.batches import SCHEMAS
 from sql.questions.digest import comparable
 from waiting import eventually, lasting
 

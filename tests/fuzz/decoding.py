@@ -25,7 +25,7 @@ from ingest.normalize.normalize import normalize
 from ingest.normalize.redact import redact, without_secrets
 from ingest.resources.table import BY_NAME
 from paths import SCENARIOS
-from sql.landing.arrow import from_columns, node_samples, pod_samples
+from sql.landing.batches import from_columns, node_samples, pod_samples
 from streams.analytics.registry import REDUCERS
 from streams.fold.batch import Batch
 from streams.fold.checkpoints import StateCodec

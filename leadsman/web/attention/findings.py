@@ -18,8 +18,7 @@ from streams.fold.findings import BLIND_VERDICTS, BROKEN_GC, image_gc_head
 from streams.fold.sentences import left_of
 from streams.fold.titles import capital, free_cpus
 from streams.rules.eviction.shortage import FAMILIES, WHILE_UNDER_PRESSURE
-from streams.rules.eviction.signals import RESOURCES, measured
-from streams.rules.eviction.unguarded import CONSEQUENCES, Reading, is_low, unguarded_of
+from streams.rules.eviction.signals import CONSEQUENCES, RESOURCES, Reading, is_low, measured, unguarded_of
 
 
 def findings(view: Overview) -> Iterator[Item]:

@@ -9,6 +9,7 @@ from leadsman.web.reading.ask import RowDict
 from leadsman.web.reading.words import amount, resource, size, unit
 from streams.rules.eviction.order import RankedPod, rank, signal_use
 from streams.rules.eviction.signals import PID_AVAILABLE, Layout, layout_of
+from streams.rules.pods.containers import used_by
 
 SHOWN: Final = 20
 GROWN_SECONDS: Final = 240
@@ -83,7 +84,11 @@ def orders(
 
 def ranked_pod(row: RowDict) -> RankedPod:
     pod = RankedPod(*_RANKED(row))._replace(has_stats=bool(row["has_stats"]), critical=bool(row["critical"]))
-    return pod._replace(**{name: row[name] for name in USAGES}) if pod.has_stats else pod
+    if not pod.has_stats:
+        return pod
+    local = used_by(tuple(row["local_volumes"]), row["volumes"])
+    measured = row | {"volumes_used_bytes": local.used_bytes, "volumes_inodes_used": local.inodes}
+    return pod._replace(**{name: measured[name] for name in USAGES})
 
 
 def _order(

@@ -12,8 +12,7 @@ from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 from common.tasks import detached
 from leadsman.web.reading.ask import rows
 from sql.database.errors import DatabaseError, DatabaseUnreachable
-from sql.database.open import Database
-from sql.database.stop import Stop, end
+from sql.database.open import Database, Stop, end
 
 MOST_WAITING: Final = 32
 """Maximum number of requests that wait for the database; others are refused."""

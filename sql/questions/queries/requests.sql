@@ -25,7 +25,7 @@ FROM (
         SELECT cluster, node, namespace, pod, uid, ts, change, cpu_request_millicores, memory_request_bytes, ephemeral_request_bytes, qos_class,
             owner_kind, owner_name
         FROM pod_bindings
-        ORDER BY ts DESC, indexOf(['pending', 'bound', 'updated', 'finished', 'deleted'], change) DESC
+        ORDER BY {latest_change} DESC
         LIMIT 1 BY cluster, namespace, pod, uid
     )
     ARRAY JOIN

@@ -25,7 +25,7 @@ WITH
         SELECT
             b.cluster AS cluster, b.namespace AS namespace, b.pod AS pod, b.uid AS uid, min(b.ts) AS known_at,
             argMax((b.node, b.priority, b.critical, b.eviction_memory_request_bytes, b.eviction_ephemeral_request_bytes, b.local_volumes, b.change),
-                (b.ts, indexOf(['pending', 'bound', 'updated', 'finished', 'deleted'], b.change))) AS latest
+                {latest_change}) AS latest
         FROM pod_bindings AS b FINAL
         GROUP BY b.cluster, b.namespace, b.pod, b.uid
         HAVING latest.7 NOT IN ('finished', 'deleted')

@@ -15,7 +15,7 @@ WITH
         SELECT
             b.cluster AS cluster, b.namespace AS namespace, b.pod AS pod, b.uid AS uid,
             argMax((b.ts, b.change, b.node, b.qos_class, b.cpu_request_millicores, b.cpu_limit_millicores, b.memory_limit_bytes, b.owner_kind),
-                (b.ts, indexOf(['pending', 'bound', 'updated', 'finished', 'deleted'], b.change))) AS latest
+                {latest_change}) AS latest
         FROM pod_bindings AS b FINAL
         GROUP BY b.cluster, b.namespace, b.pod, b.uid
         HAVING latest.2 IN ('bound', 'updated') AND latest.3 != ''

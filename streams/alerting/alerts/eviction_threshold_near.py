@@ -14,9 +14,8 @@ from streams.fold.reasons import guard, without_threshold
 from streams.fold.reducer import NoState
 from streams.fold.sentences import left_of
 from streams.fold.titles import near
-from streams.rules.eviction.signals import RESOURCES, measured
+from streams.rules.eviction.signals import CONSEQUENCES, RESOURCES, Reading, is_low, measured, unguarded_of
 from streams.rules.eviction.thresholds import first_to_act
-from streams.rules.eviction.unguarded import CONSEQUENCES, Reading, is_low, unguarded_of
 
 _RESOURCES: Final = tuple(sorted(set(RESOURCES.values())))
 

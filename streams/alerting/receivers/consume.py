@@ -19,8 +19,7 @@ from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError
 from msgspec.structs import replace
 
-from common.backoff import Backoff
-from common.clock import SYSTEM, Clock, unstepped
+from common.clock import SYSTEM, Backoff, Clock, unstepped
 from common.tasks import Tasks
 from common.text import plain
 from ingest.kafka import aiokafka_fixes

@@ -9,8 +9,7 @@ from urllib.parse import unquote, urlsplit
 import aiohttp
 import structlog
 
-from common.backoff import Backoff, retry_after_seconds
-from common.clock import SYSTEM, Clock
+from common.clock import SYSTEM, Backoff, Clock, retry_after_seconds
 from common.text import plain
 from streams.kafka.messages.alerts import AlertMessage
 

@@ -53,6 +53,7 @@ from streams.fold.findings.numa import (
 from streams.fold.findings.pods import (
     BLIND_ADVICE,
     BLIND_VERDICTS,
+    CHANGES,
     KERNEL_KILLS,
     CgroupValuesRow,
     CpuThrottling,

@@ -8,6 +8,9 @@ from streams.fold.titles import OUT_OF_MEMORY
 from streams.rules.pod_ends.when import DRAINERS
 from streams.rules.values.expressions import Amount
 
+CHANGES: Final = ("pending", "bound", "updated", "finished", "deleted")
+"""Changes of a pod, in the order in which those that were seen at the same time happened."""
+
 
 def is_waiting(change: Amount, phase: Amount) -> Amount:
     """Tell whether a pod was Pending after a change, scheduled or not."""

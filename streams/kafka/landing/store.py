@@ -10,8 +10,7 @@ from typing import Final, Protocol, TypeVar
 import structlog
 from aiokafka import TopicPartition
 
-from common.backoff import Backoff
-from common.clock import SYSTEM
+from common.clock import SYSTEM, Backoff
 from common.cycles import forget_frames
 from streams.kafka.landing.portion import Portion
 from streams.kafka.landing.resume import Landed

@@ -4,8 +4,17 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from streams.rules.scheduling.constraints import NONE, Constraints, Namespaces, NeighbourTerm, Spread, with_names
-from streams.rules.scheduling.preferences import NO_PREFERENCES, Preferences, preferences_with_names
+from streams.rules.scheduling.constraints import (
+    NO_PREFERENCES,
+    NONE,
+    Constraints,
+    Namespaces,
+    NeighbourTerm,
+    Preferences,
+    Spread,
+    preferences_with_names,
+    with_names,
+)
 from streams.rules.scheduling.selectors import NODE_NAME, matches, meets_any
 
 LACKS_LABEL: Final = "node(s) didn't match pod topology spread constraints (missing required label)"

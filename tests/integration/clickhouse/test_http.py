@@ -12,7 +12,7 @@ from components.clickhouse import ClickHouseHttp
 from components.rows import T0, row, store, store_samples, summary
 from sql.database.errors import DatabaseError, DatabaseUnreachable, QueryFailed
 from sql.database.open import Database, connect
-from sql.landing.arrow import to_arrow
+from sql.landing.batches import to_arrow
 from sql.questions.ask import ask
 from sql.questions.digest import digest
 from sql.questions.queries import run, with_forms

@@ -9,7 +9,7 @@ from components.database import KEPT, EmptyDatabase, Once
 from components.rows import row, store
 from sql.database.errors import DatabaseHeld
 from sql.database.open import connect
-from sql.landing.arrow import to_arrow
+from sql.landing.batches import to_arrow
 from streams.fold.findings import NodeRow
 
 ROWS = to_arrow(NodeRow, [row(NodeRow, node="n")])

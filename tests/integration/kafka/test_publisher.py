@@ -13,8 +13,7 @@ from aiokafka.errors import KafkaError
 from prometheus_client import REGISTRY
 from structlog.testing import capture_logs
 
-from common.backoff import Backoff
-from common.clock import SYSTEM
+from common.clock import SYSTEM, Backoff
 from components.kafka import Kafka
 from fakes.clock import FakeClock
 from ingest.kafka import publish

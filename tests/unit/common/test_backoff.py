@@ -2,7 +2,7 @@
 
 import pytest
 
-from common.backoff import Backoff
+from common.clock import Backoff
 from fakes.clock import FakeClock
 
 

@@ -29,7 +29,7 @@ ASKED: Final = {
     "autoscalers": {"autoscalers"},
     "disk_growth": {"layout"},
     "eviction_order": {"layout", "observed_signals", "processes_count_since", "eviction_compared", "eviction_exceeds"}
-    | {f"eviction_{part}" for part in ("usage", "request", "discount")},
+    | {"latest_change", *(f"eviction_{part}" for part in ("usage", "request", "discount"))},
     "image_gc": {"nodes_made", "registers"},
     "image_gc_state": {f"image_gc_{part}" for part in ("high", "low", "percent", "verdict", "wanted")},
     "image_pulls": {"duration", "image_gc_percent", "kubelet_start"},
@@ -43,8 +43,10 @@ ASKED: Final = {
     "next_eviction": {"first_threshold"},
     "node_evidence": {"ready_state"},
     "not_ready": {"before_not_ready", "ready_state"},
+    "pod_cgroups": {"latest_change"},
     "pod_waits": {"is_waiting"},
     "pressure_history": {"resource_condition"},
+    "requests": {"latest_change"},
     "restart_ends": {"whole_cores"},
     "scheduler_tries": {"default_scheduler"},
     "story": {"signal_resource", "settable_signals", "is_low", "was_low", "is_near", "pressures", "pressure_reasons"}
@@ -66,7 +68,7 @@ STATED: Final = re.compile(
     r"|'full-pcpus-only'|'NodeHasInsufficientMemory'|\('DaemonSet', 'Node'\)|\['MemoryPressure'\]"
     r"|(?:>=|<) 20\b|, (?:85|80)\)|imagefs_inodes = |exceeds? .*request >|used > request"
     r"|'Starting'|'Starting kubelet|'TaintManagerEviction'|'machineconfigdaemon'|'default-scheduler'"
-    r"|ready IS NULL|phase = 'Pending'|coalesce\((?:hard|soft)_threshold, 0\)|\[3600000"
+    r"|\['pending', 'bound'|ready IS NULL|phase = 'Pending'|coalesce\((?:hard|soft)_threshold, 0\)|\[3600000"
 )
 """Parts that those rules had when views stated them."""
 

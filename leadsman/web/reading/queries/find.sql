@@ -9,7 +9,7 @@ FROM (
         SELECT node FROM node_samples WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
     )
     UNION ALL
-    SELECT 'pod', namespace, pod, argMax(node, (ts, node)), argMax(change, (ts, indexOf(['pending', 'bound', 'updated', 'finished', 'deleted'], change))) IN ('finished', 'deleted')
+    SELECT 'pod', namespace, pod, argMax(node, (ts, node)), argMax(change, {latest_change}) IN ('finished', 'deleted')
     FROM pod_bindings
     WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)} AND ({namespace:String} = '' OR namespace = {namespace:String})
     GROUP BY namespace, pod

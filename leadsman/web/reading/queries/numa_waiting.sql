@@ -4,7 +4,7 @@ FROM (
     SELECT
         namespace, uid,
         argMax((change, node, exclusive_cpus, pod, owner_name),
-            (ts, indexOf(['pending', 'bound', 'updated', 'finished', 'deleted'], change))) AS latest
+            {latest_change}) AS latest
     FROM pod_bindings
     WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)} AND ({namespace:String} = '' OR namespace = {namespace:String})
     GROUP BY namespace, uid

@@ -4,7 +4,7 @@ WITH
         SELECT
             node, namespace, pod, uid,
             argMax((change, priority, critical, eviction_memory_request_bytes, eviction_ephemeral_request_bytes, local_volumes),
-                (ts, indexOf(['pending', 'bound', 'updated', 'finished', 'deleted'], change))) AS latest
+                {latest_change}) AS latest
         FROM pod_bindings
         WHERE cluster = {cluster:String} AND node IN {nodes:Array(String)} AND ts < {until:DateTime64(6)}
         GROUP BY node, namespace, pod, uid
@@ -17,11 +17,7 @@ SELECT
     coalesce(p.memory_working_set_bytes, 0) AS memory_working_set_bytes,
     p.rootfs_used_bytes AS rootfs_used_bytes, p.rootfs_inodes_used AS rootfs_inodes_used,
     p.logs_used_bytes AS logs_used_bytes, p.logs_inodes_used AS logs_inodes_used,
-    arrayMap(
-        volume -> splitByChar(':', volume),
-        arrayFilter(volume -> has(l.latest.6, splitByChar(':', volume)[1]), splitByChar(',', p.volumes))) AS local_volumes,
-    arraySum(arrayMap(volume -> toInt64OrZero(volume[2]), local_volumes)) AS volumes_used_bytes,
-    arraySum(arrayMap(volume -> toInt64OrZero(volume[3]), local_volumes)) AS volumes_inodes_used,
+    p.volumes AS volumes, l.latest.6 AS local_volumes,
     coalesce(p.processes, 0) AS processes
 FROM living AS l
 LEFT JOIN (

@@ -2,7 +2,7 @@
 SELECT last.1 AS node, namespace, pod, last.2 AS since, last.3 = 'finished' AS is_over
 FROM (
     SELECT namespace, pod, uid, argMax((node, deletion_asked_at, change),
-        (ts, indexOf(['pending', 'bound', 'updated', 'finished', 'deleted'], change))) AS last
+        {latest_change}) AS last
     FROM pod_bindings
     WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)} AND {asked namespace}
     GROUP BY namespace, pod, uid

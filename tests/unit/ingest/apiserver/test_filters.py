@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from fakes.apiserver import pod
-from ingest.apiserver.filters import Inventory, Key, News
+from ingest.apiserver.changes import Inventory, Key, News
 from ingest.model.records import ObjectChange
 from ingest.resources.events import EVENTS
 from ingest.resources.node_resource_topologies import NODE_RESOURCE_TOPOLOGIES

@@ -163,11 +163,6 @@ def test_kinds_that_a_dump_holds_besides_are_counted(tmp_path: Path) -> None:
     assert "Secret" in shown(inspection)
 
 
-def test_path_that_is_no_source_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SourceError):
-        inspect([tmp_path / "none"])
-
-
 def test_what_cannot_be_read_is_named_beside_what_can(tmp_path: Path) -> None:
     bad = tmp_path / "bad.jsonl"
     bad.write_text("nothing\n")

@@ -27,7 +27,7 @@ from ingest.kubelet.access import (
     fetch_by_proxy,
     kubelet_address,
 )
-from ingest.kubelet.fleet import kubelet_client
+from ingest.kubelet.poll import kubelet_client
 from ingest.kubelet.settings import KubeletSettings
 
 pytestmark = pytest.mark.asyncio

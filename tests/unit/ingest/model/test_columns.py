@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ingest.model.samples import TYPE_CODES, PodColumns, pack, pack_column, unpack
 from profiles import EXAMPLES
-from sql.landing.arrow import POD_SAMPLES, SCHEMAS, pod_samples
+from sql.landing.batches import POD_SAMPLES, SCHEMAS, pod_samples
 from streams.fold.batch import SampleKey
 
 INT64 = (-(1 << 63), (1 << 63) - 1)

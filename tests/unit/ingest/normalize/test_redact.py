@@ -21,7 +21,7 @@ from ingest.model.objects.storage import StorageAnnotations
 from ingest.model.observation import Change, Observation
 from ingest.normalize.normalize import normalize
 from ingest.normalize.redact import redact, without_secrets
-from streams.rules.numa.wire import NrtAnnotations
+from streams.rules.numa.objects import NrtAnnotations
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(),

@@ -7,7 +7,7 @@ import sys
 def test_rows_become_arrow_columns_without_numpy_and_pandas() -> None:
     script = """
 import sys
-from sql.landing.arrow import to_arrow
+from sql.landing.batches import to_arrow
 from streams.fold.findings import NodeFit
 columns = to_arrow(NodeFit, [])
 assert columns.num_rows == 0

@@ -26,7 +26,7 @@ from sql.database.engine import ENGINE_SETTINGS
 from sql.database.errors import BadDsn, DatabaseError, DatabaseHeld, DatabaseUnreachable, QueryFailed
 from sql.database.open import Database, bound, connect
 from sql.database.replicated import quoted
-from sql.landing.arrow import SCHEMAS, to_arrow
+from sql.landing.batches import SCHEMAS, to_arrow
 from streams.fold.findings import (
     TABLES,
     DeadLetter,

@@ -1,7 +1,7 @@
 """Numbers of pods as columns: those of several samples, side by side."""
 
 from components.rows import T0, add_sample, summary
-from sql.landing.arrow import pod_samples
+from sql.landing.batches import pod_samples
 from streams.fold.batch import Batch
 
 _COLUMNS = ["node", "uid", "memory_rss_bytes", "cpu_psi_some_avg10_percent"]

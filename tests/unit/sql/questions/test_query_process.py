@@ -13,8 +13,7 @@ import pytest
 
 from components.rows import row, store
 from sql.database.errors import DatabaseError, QueryCancelled, QueryFailed
-from sql.database.open import Database, connect
-from sql.database.stop import Stop
+from sql.database.open import Database, Stop, connect
 from sql.questions.limits import MIB, Limits
 from sql.questions.query_process import QueryProcess
 from streams.fold.findings import NodeRow

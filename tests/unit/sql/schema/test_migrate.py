@@ -21,7 +21,7 @@ from sql.database.errors import (
     SchemaUnreleased,
 )
 from sql.database.open import Database, connect
-from sql.landing.arrow import SCHEMAS
+from sql.landing.batches import SCHEMAS
 from sql.questions.digest import TableDigest, digest
 from sql.schema.migrate import MIGRATIONS, check_migrated, leadsman_version, load_migrations, migrate
 from sql.schema.retention import (
@@ -94,14 +94,6 @@ def test_every_column_says_what_it_means(database: Database) -> None:
     for table in (*SCHEMAS, *ROLLUP_TABLES, *INNER):
         silent = [name for name, _, comment, _ in found[table] if not comment]
         assert silent == [], table
-
-
-def test_every_table_and_view_says_what_it_holds(database: Database) -> None:
-    found = database.query(
-        "SELECT name FROM system.tables "
-        "WHERE database = currentDatabase() AND comment = '' AND name NOT LIKE '%_feed'"
-    )
-    assert found.rows == []
 
 
 def test_every_table_that_takes_inserts_remembers_them(database: Database) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from components.rows import T0, row, store
 from sql.database.open import Database
-from sql.landing.arrow import SCHEMAS
+from sql.landing.batches import SCHEMAS
 from sql.questions.digest import digest
 from sql.schema.retention import KEPT, keep
 from sql.schema.upkeep import CURRENT, renew

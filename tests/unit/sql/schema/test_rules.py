@@ -18,9 +18,8 @@ from ingest.model.objects.event import Event
 from sql.database.open import Database
 from sql.schema.views import RULES
 from streams.fold.findings import EvictionSignal, NodeEvent, is_waiting, ready_state
-from streams.rules.eviction.signals import SIGNALS
+from streams.rules.eviction.signals import CONSEQUENCES, SIGNALS, Reading, unguarded_of
 from streams.rules.eviction.thresholds import first_met
-from streams.rules.eviction.unguarded import CONSEQUENCES, Reading, unguarded_of
 from streams.rules.pod_ends.actors import act_of
 from streams.rules.pod_ends.machine import concerns_machine
 from streams.rules.scheduling.selectors import Requirement, matches

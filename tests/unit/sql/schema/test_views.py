@@ -76,13 +76,6 @@ def test_memory_order_is_exceeding_then_priority_then_excess(database: Database)
     assert order(database, "memory.available") == ["no-stats", "large-excess", "small-excess", "important", "within"]
 
 
-def test_a_usage_equal_to_the_request_does_not_exceed_it(database: Database) -> None:
-    store(database, binding("equal", eviction_memory_request_bytes=GIB))
-    store_samples(database, summary(T0, "n", [pod("equal", memory_working_set_bytes=GIB)], **MEMORY))
-    found = dicts(database, "SELECT rank, exceeds_request, priority, usage, request FROM eviction_order")
-    assert found == [{"rank": 1, "exceeds_request": 0, "priority": 0, "usage": GIB, "request": GIB}]
-
-
 def test_eviction_order_takes_the_latest_sample_of_each_node(database: Database) -> None:
     store(database, binding("a"), binding("b"), binding("other", node="m"))
     store_samples(

@@ -7,7 +7,7 @@ import pytest
 from leadsman.web.attention.badges import OFTEN
 from leadsman.web.reading.nodes import UNEVEN
 from streams.alerting.rules_file import PACKAGED
-from streams.rules.eviction.unguarded import LOW_PERCENT
+from streams.rules.eviction.signals import LOW_PERCENT
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,7 @@
 
 import pytest
 
-from streams.rules.eviction.signals import RESOURCES
-from streams.rules.eviction.unguarded import CONSEQUENCES, Reading, unguarded_of
+from streams.rules.eviction.signals import CONSEQUENCES, RESOURCES, Reading, unguarded_of
 
 
 @pytest.mark.parametrize(

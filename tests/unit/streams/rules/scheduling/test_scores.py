@@ -8,10 +8,16 @@ from hypothesis import strategies as st
 
 from fakes.places import Objects, a_pod, clusters, neighbour
 from ingest.model.objects.pod import Toleration
-from streams.rules.scheduling.constraints import Constraints, NeighbourTerm, Spread
+from streams.rules.scheduling.constraints import (
+    Constraints,
+    NeighbourTerm,
+    Preferences,
+    PreferredNeighbours,
+    PreferredNodes,
+    Spread,
+)
 from streams.rules.scheduling.filters import NodeState, PodRequest
 from streams.rules.scheduling.neighbours import Neighbour
-from streams.rules.scheduling.preferences import Preferences, PreferredNeighbours, PreferredNodes
 from streams.rules.scheduling.scores import most_compared, scored
 from streams.rules.scheduling.selectors import Requirement
 
