@@ -47,8 +47,8 @@ _SHORT_FLAG: Final = re.compile(
 """Finds the password of a program that takes it after a short flag or a name, and a mixed word after `-p` of any
 program.
 
-Such a word has both cases and digits, or signs, which a path, a port or a protocol has not. Behind `-p` and a space a
-client of MySQL takes no password, so a number there is meant as a port.
+A mixed word has both cases and digits, or punctuation that no path, port or protocol has. MySQL's clients take no
+password after `-p` and a space, so a number there is a port.
 """
 _READER: Final = re.compile(
     r"(?P<quote>\\{0,4}[\"'])?[ \t]{0,8}(?:\\\r?\n[ \t]{0,8})?\|\s{0,20}(?:\\\r?\n|[^\n|;]){0,200}?" + _READS
@@ -82,7 +82,7 @@ def without_passwords(text: str) -> str:
 def _without_piped(text: str) -> str:
     """Redact what a line pipes into a program, from its first `echo` or `printf`, or from the one inside quotes.
 
-    A line may go on behind a backslash. No text is searched twice in vain.
+    A backslash continues a line. Each text is searched only once, so the time stays linear.
     """
     pieces, at, searched = list[str](), 0, 0
     for reader in _READER.finditer(text):

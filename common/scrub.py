@@ -181,7 +181,7 @@ _SAID: Final = (
 )
 """Substrings that show a possible secret in a document without any of the other marks."""
 _SAID_IN_A_WORD: Final = ("authorization", '\\"value', "value:")
-"""Those of them without a space: most documents have none."""
+"""Further substrings, without a space: most documents have no space."""
 
 
 def _behind(texts: Iterable[str]) -> str:

@@ -9,7 +9,7 @@ from common.amounts import counted
 from ingest.model.cpuset import parse_cpuset
 from sql.database.open import Database
 from sql.questions.drain import pods_on
-from sql.questions.fit import Known, read_rows
+from sql.questions.fit import ClusterFacts, read_rows
 from sql.questions.fit_storage import BUDGETS
 from streams.questions.drain import Cluster
 from streams.questions.fit import Answer, prepared
@@ -28,7 +28,7 @@ WHERE cpus > 0 AND fidelity = 'exact' AND cpuset != ''
 """
 
 
-def read_moves(database: Database, known: Known, pod: PodRequest, found: Answer) -> MovesAnswer:
+def read_moves(database: Database, known: ClusterFacts, pod: PodRequest, found: Answer) -> MovesAnswer:
     """Return which pods to restart for a pod. `known` has all nodes with their pods, and `found` is the answer
     without restarts. Raises DatabaseError.
     """
