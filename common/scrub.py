@@ -8,6 +8,8 @@ from unicodedata import category, normalize
 
 from common.commands import REDACTED, has_command, without_passwords
 
+__all__ = ["REDACTED", "is_secret", "is_suspicious", "scrub"]
+
 _NAME: Final = (
     r"(?:pass(?:word|wd|phrase)|secret|token|credentials?|(?<![a-z])(?:pass|pwd|pw)"
     r"|(?:admin|bind|db|key|ldap|login|mail|require|root|smtp|sql|store|user)(?:pass|pwd|pw)"

@@ -125,6 +125,7 @@ _GIVEN: Final = frozenset({NoError.errno, OffsetOutOfRangeError.errno})
 AIOKafkaClient.send = _pausing(AIOKafkaClient.send)  # type: ignore[method-assign, assignment]
 
 
+@wraps(AIOKafkaAdminClient._send_request, assigned=())
 async def _to_any(admin: Any, request: Any, node_id: int | None = None) -> Any:
     """Send to a node, or to the first that accepts a connection. aiokafka picks one at random, which may be down.
 
@@ -141,7 +142,10 @@ AIOKafkaAdminClient._send_request = _to_any  # type: ignore[method-assign, assig
 
 
 def _retried(code: int, name: str) -> type[BrokerResponseError]:
-    """Return the error of an answer that aiokafka would treat as permanent."""
+    """Return the error of an answer that aiokafka would treat as permanent.
+
+    https://github.com/aio-libs/aiokafka/blob/v0.14.0/aiokafka/errors.py
+    """
     return type(
         name, (BrokerResponseError,), {"errno": code, "message": name, "retriable": True, "invalid_metadata": True}
     )
