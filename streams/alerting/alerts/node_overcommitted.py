@@ -21,7 +21,7 @@ class Settings(RuleSettings):
 
 
 class State(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What deferred resizes request beyond the running pod, by the pod's uid."""
+    """Requests of deferred resizes beyond those of the running pod, by the pod's uid."""
 
     waiting: dict[str, dict[str, int]] = {}
 

@@ -114,7 +114,7 @@ def test_an_agent_that_writes_captures_reports_what_it_cannot_read(tmp_path: Pat
     agent = Part("agent", tmp_path, {"watch": {"cluster": "lab"}}, *flags)
     agent.process.start()
     try:
-        eventually("it tells what is not there", lambda: "cpu_manager_state: is not there" in agent.reasons())
+        eventually("it tells what is not there", lambda: "cpu_manager_state: missing" in agent.reasons())
         write_checkpoints(tmp_path / "host", '{"policyName":"none"}', '{"policyName":"None"}')
         eventually("it is ready", agent.is_ready)
         assert agent.figure("leadsman_agent_looks_total") > 1

@@ -315,7 +315,7 @@ def test_observations_that_repeat_for_ever_end_at_a_limit_of_work(tmp_path: Path
     assert read < 258 << 20
     assert isinstance(entries[0], Unreadable)
     assert entries[0].error_type == "bomb"
-    assert "lines that repeat" in entries[0].reason
+    assert "repeated lines" in entries[0].reason
 
 
 @pytest.mark.costly

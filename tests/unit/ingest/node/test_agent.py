@@ -142,7 +142,7 @@ def test_what_cannot_be_read_is_an_error_and_all_else_is_reported(agent: Agent, 
     seen = agent.look()
     assert ("memory_manager_state", "ERROR") in told(seen)
     assert len(seen) == len(RESOURCES)
-    assert "memory_manager_state: is not there" in object_of(seen, "memory_manager_state")["error"]
+    assert "memory_manager_state: missing" in object_of(seen, "memory_manager_state")["error"]
 
 
 def test_an_error_is_reported_at_once_and_then_every_5_minutes(agent: Agent, root: Path, time: FakeClock) -> None:

@@ -178,5 +178,5 @@ def test_a_folder_that_takes_no_second_one_says_what_to_do(reader: Database, mon
         raise PermissionError(1, "Operation not permitted")
 
     monkeypatch.setattr(os, "link", no_links)
-    with pytest.raises(DatabaseError, match="hard links inside of this one: Operation not permitted"):
+    with pytest.raises(DatabaseError, match="hard links inside this one: Operation not permitted"):
         QueryProcess(reader).ask("SELECT 1", {}, LIMITS)

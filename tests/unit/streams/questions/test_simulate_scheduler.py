@@ -171,7 +171,7 @@ def test_a_bad_operation_is_an_error_with_its_index_and_what_is_allowed(text: by
 
 
 def test_a_node_that_leaves_without_having_come_is_an_error_with_its_index() -> None:
-    with pytest.raises(BadOperations, match=r"operation 1: node 'a' is not there"):
+    with pytest.raises(BadOperations, match=r"operation 1: node 'a' does not exist"):
         simulate([Arrival("b", ""), Removal("a")])
 
 
