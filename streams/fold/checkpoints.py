@@ -8,6 +8,7 @@ with its states. An earlier one starts without states and leaves those unchanged
 import sys
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -110,7 +111,8 @@ class _StoredLog(msgspec.Struct, array_like=True):
     minute: int
     states: dict[str, tuple[int, msgspec.Raw]]
     """Version and msgpack of each reducer's state."""
-    exists: bool
+    exists: bool = True
+    """True in entries of versions without this field, where every node exists."""
 
 
 class StateCodec:
@@ -133,5 +135,6 @@ class StateCodec:
         states: dict[str, msgspec.Struct] = {}
         for name, (version, state) in stored.states.items():
             if name in self._reducers and version == self._reducers[name].version:
-                states[name] = self._decoders[name](state)
+                with suppress(msgspec.ValidationError):  # an older version accepted impossible numbers
+                    states[name] = self._decoders[name](state)
         return LogState(stored.minute, states, stored.exists)

@@ -43,6 +43,10 @@ class Epoch(NamedTuple):
     """A random number, because generations of a deleted group start from 1 again."""
 
 
+BEFORE_EPOCHS: Final = Epoch(0, 0)
+"""Epoch of records from a version without epochs; their key is the log's."""
+
+
 class RecordKey(NamedTuple):
     """The key of a changelog's record: `log` is None for a partition's progress, `piece` is None for a head."""
 
@@ -51,17 +55,20 @@ class RecordKey(NamedTuple):
     piece: int | None = None
 
     def encode(self) -> bytes:
+        if self.epoch == BEFORE_EPOCHS and self.log is not None:
+            return self.log
         kind = _PROGRESS if self.log is None else _HEAD if self.piece is None else _PIECE
         numbers = (*self.epoch, *(() if self.piece is None else (self.piece,)))
         return _MARK + kind + b"".join(each.to_bytes(_NUMBER, "big") for each in numbers) + (self.log or b"")
 
     @classmethod
     def decode(cls, key: bytes) -> "RecordKey":
-        """Read a key. Raises ValueError for one that `encode` did not write."""
+        """Read a key. One that `encode` did not write is the log's key of a version without epochs."""
         kind = key[1:2]
-        log_at = 2 + (3 if kind == _PIECE else 2) * _NUMBER
+        numbers = 3 if kind == _PIECE else 2
+        log_at = 2 + numbers * _NUMBER
         if key[:1] != _MARK or kind not in {_HEAD, _PIECE, _PROGRESS} or len(key) < log_at:
-            raise ValueError(f"not a key of a changelog: {key[:100]!r}")
+            return cls(BEFORE_EPOCHS, key)
         generation, writer, *piece = [
             int.from_bytes(key[at : at + _NUMBER], "big") for at in range(2, log_at, _NUMBER)
         ]
@@ -75,7 +82,7 @@ encode_progress: Final = msgspec.msgpack.Encoder().encode
 """The value of a progress record: the offset before which all messages of the partition are in its states."""
 Headers: TypeAlias = Sequence[tuple[str, bytes]]
 RELIES_ON: Final = "relies-on"
-"""The header of a progress record with its digest."""
+"""The header of a progress record with its digest. Earlier versions neither write nor read it."""
 
 
 class _Progress(NamedTuple):
@@ -169,7 +176,7 @@ class _Basis:
     __slots__ = ("_changed", "_epoch", "_found", "_sum")
 
     def __init__(self) -> None:
-        self._epoch: Epoch | None = None
+        self._epoch = BEFORE_EPOCHS
         self._sum = 0
         self._changed: set[_Log] = set()
         """Logs changed since the last sum, and those `_found` to have changed since progress counted."""
@@ -362,7 +369,7 @@ class Changelog:
         epochs.add(epoch)
         found = _Progress(epoch.generation, _progress(value))
         basis = self._bases[partition]
-        if found >= before and digest == basis.digest(epoch, self._of(partition)):
+        if found >= before and digest in {None, basis.digest(epoch, self._of(partition))}:
             self._progress[partition] = found
             basis.count()
 

@@ -96,7 +96,7 @@ def _with(ranges: Ranges, number: int) -> Ranges:
 
 
 class Head(msgspec.Struct, array_like=True):
-    """The main record of a log's state."""
+    """The main record of a log's state. Versions that wrote a log as one record had the first six fields."""
 
     offset: int
     log: bytes

@@ -106,6 +106,8 @@ PIECE_BYTES: Final = 512 * 1024
 LARGE_BYTES: Final = 64 * 1024
 """Size above which an entry counts as that of an abnormally large object."""
 _BODY: Final = ""
+_ZSTD: Final = b"\x28\xb5\x2f\xfd"
+"""Start of compressed data; a log in msgpack starts with other bytes."""
 
 
 class Stored(NamedTuple):
@@ -194,9 +196,11 @@ class PartsCodec:
         head = self._head(stored.head)
         log, emitted = LogState(head.minute), head.emitted
         value = b"".join(stored.pieces[each] for each in head.parts[_BODY]) if _BODY in head.parts else head.log
-        if value:
+        if value.startswith(_ZSTD):
             body = self._body(unpacked(value))
             log, emitted = self._states.decode(body.log), body.emitted
+        elif value:
+            log = self._states.decode(value)  # of a version that wrote a log as one record
         entries: dict[tuple[str, str], list[bytes]] = {}
         for part, numbers in head.parts.items():
             if part != _BODY:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streams.kafka.changelog import RELIES_ON, Changelog, Epoch, RecordKey
+from streams.kafka.changelog import BEFORE_EPOCHS, RELIES_ON, Changelog, Epoch, RecordKey, encode_progress
 from streams.kafka.codec import NOTHING_FOLDED, Head
 
 LOG: Final = b"c/n"
@@ -51,9 +51,8 @@ def test_a_key_is_read_as_it_was_written(generation: int, writer: int, log: byte
 
 
 @pytest.mark.parametrize("key", [b"", b"c", b"c/n", b"\0", b"\0s", b"\0t" + bytes(23), b"\0x" + bytes(30)])
-def test_every_other_key_is_refused(key: bytes) -> None:
-    with pytest.raises(ValueError, match="not a key of a changelog"):
-        RecordKey.decode(key)
+def test_every_other_key_is_a_logs_of_before_epochs(key: bytes) -> None:
+    assert RecordKey.decode(key) == RecordKey(BEFORE_EPOCHS, key)
 
 
 def test_a_state_of_a_topic_made_anew_is_later_than_a_higher_offset_of_the_old_one() -> None:
@@ -63,8 +62,8 @@ def test_a_state_of_a_topic_made_anew_is_later_than_a_higher_offset_of_the_old_o
 
 def test_an_owner_deletes_what_earlier_generations_wrote_and_nothing_else() -> None:
     old, same, later = (Epoch(generation, 5) for generation in (1, 2, 3))
-    changelog = read([Entry(written(each), state(2)) for each in (old, same, later)])
-    assert list(changelog.superseded(LOG, Epoch(2, 6))) == [written(old)]
+    changelog = read([Entry(LOG, state(1)), *(Entry(written(each), state(2)) for each in (old, same, later))])
+    assert list(changelog.superseded(LOG, Epoch(2, 6))) == [LOG, written(old)]
     assert list(changelog.superseded(b"another", Epoch(2, 6))) == []
 
 
@@ -122,10 +121,10 @@ def test_a_log_whose_records_are_all_deleted_is_forgotten() -> None:
 def test_progress_is_the_furthest_and_reports_what_is_covered() -> None:
     changelog = Changelog()
     assert changelog.covered(0) == 0
-    changelog.apply(0, written(Epoch(1, 1)), state(3))
+    changelog.apply(0, LOG, state(3))
     assert changelog.covered(0) == 0
     for generation, offset in ((2, 9), (1, 4)):
-        changelog.apply(0, *changelog.progress(0, Epoch(generation, 1), offset))
+        changelog.apply(0, written(Epoch(generation, 1), None), encode_progress(offset))
     assert changelog.covered(0) == 9
     assert list(changelog.superseded_progress(0, Epoch(2, 8))) == [written(Epoch(1, 1), None)]
 
@@ -133,8 +132,8 @@ def test_progress_is_the_furthest_and_reports_what_is_covered() -> None:
 def test_what_another_worker_has_now_is_forgotten() -> None:
     changelog = Changelog()
     for partition, log in ((0, b"a"), (1, b"b")):
-        changelog.apply(partition, written(Epoch(1, 1), log), state(1))
-        changelog.apply(partition, *changelog.progress(partition, Epoch(1, 1), 2))
+        changelog.apply(partition, log, state(1))
+        changelog.apply(partition, written(Epoch(1, 1), None), encode_progress(2))
     changelog.own({1})
     assert (changelog.get(b"a"), changelog.covered(0)) == (None, 0)
     assert (changelog.logs(1), changelog.covered(1)) == ([b"b"], 2)
@@ -184,10 +183,14 @@ def test_what_a_paused_writer_adds_or_a_log_that_is_forgotten_takes_no_progress_
     assert changelog.covered(0) == 4
 
 
+def test_progress_of_a_version_that_names_no_states_counts_as_it_did() -> None:
+    changelog = read([Entry(written(Epoch(1, 1)), full(3)), Entry(written(Epoch(1, 1), None), encode_progress(4))])
+    assert changelog.covered(0) == 4
+
+
 def test_progress_of_a_deleted_group_gives_way_to_that_of_lower_generations() -> None:
     before, ours = Epoch(57, 1), Epoch(1, 2)
-    changelog = read([Entry(written(before), full(3))])
-    changelog.apply(0, *changelog.progress(0, before, 4))
+    changelog = read([Entry(written(before), full(3)), Entry(written(before, None), encode_progress(4))])
     changelog.apply(0, *changelog.progress(0, ours, 9))
     assert changelog.covered(0) == 4, "as of a paused writer"
     for key in changelog.superseded_progress(0, ours):

@@ -1,11 +1,13 @@
 """The state of a log as a worker keeps it: what was folded is not folded again."""
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.kafka.publish import PublisherNumber
 from streams.analytics.registry import REDUCERS
+from streams.fold.checkpoints import StateCodec
 from streams.fold.fold import LogState
 from streams.kafka.codec import NOTHING_FOLDED, PUBLISHERS, RANGES, Emission, Folded
 from streams.kafka.parts import Layout, PartsCodec, Stored
@@ -83,3 +85,11 @@ def test_a_state_is_read_as_it_was_written() -> None:
     folded = Folded(7, LogState(minute=3, states=states), {"c/n": (5, 1)})
     codec = PartsCodec(REDUCERS)
     assert codec.decode(Stored(codec.encode(folded, Layout()).head)) == folded
+
+
+def test_a_state_of_a_version_that_wrote_it_as_one_record_is_taken_over() -> None:
+    states = {reducer.name: reducer.state() for reducer in REDUCERS}
+    log = StateCodec(REDUCERS).encode(LogState(3, dict(states)))
+    before = msgspec.msgpack.encode([7, log, {"c/n": (5, 1)}, 2, 12.5, {"p": [(4, 4)]}])
+    folded = Folded(7, LogState(3, states), {"c/n": (5, 1)}, 2, 12_500).after(PublisherNumber("p", 4))
+    assert PartsCodec(REDUCERS).decode(Stored(before)) == folded

@@ -13,7 +13,7 @@ from common.errors import KafkaUnusable
 from ingest.model.topics import topics
 from streams.fold.fold import LogState
 from streams.kafka.app import Worker
-from streams.kafka.changelog import Changelog, Epoch, Headers, RecordKey
+from streams.kafka.changelog import Epoch, RecordKey, encode_progress
 from streams.kafka.codec import Folded
 from streams.kafka.faust_fixes import Consumer
 from streams.kafka.message import MessagesLost
@@ -31,8 +31,8 @@ def worker() -> Any:
     return Worker([], topics("x", partitions=1), "127.0.0.1:1", group="g")
 
 
-def event(key: bytes, value: bytes | None, headers: Headers = ()) -> Any:
-    return SimpleNamespace(message=SimpleNamespace(partition=0, key=key, value=value, headers=headers))
+def event(key: bytes, value: bytes | None) -> Any:
+    return SimpleNamespace(message=SimpleNamespace(partition=0, key=key, value=value, headers=()))
 
 
 def state(offset: int) -> bytes:
@@ -61,8 +61,9 @@ async def test_a_stream_is_read_from_where_the_states_and_the_topic_allow(
 ) -> None:
     """Nothing is changed of a changelog's own offsets, nor before all of it was read; and a gap is told once."""
     found = worker()
+    progress = RecordKey(Epoch(1, 1), None).encode()
     table = found._app.tables["node-logs"]
-    table.apply_changelog_batch([event(*Changelog().progress(0, Epoch(1, 1), covered))])
+    table.apply_changelog_batch([event(progress, encode_progress(covered))])
     sought: dict[TP, int] = {}
 
     async def committed(_: object) -> dict[TP, int]:

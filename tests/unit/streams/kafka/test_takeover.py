@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from streams.kafka import faust_fixes
 from streams.kafka import gaps as gaps_module
-from streams.kafka.changelog import Changelog, Epoch
+from streams.kafka.changelog import Changelog, Epoch, RecordKey, encode_progress
 from streams.kafka.gaps import Gaps, Takeovers
 from streams.kafka.takeover import Gap, Start, start
 
@@ -90,7 +90,7 @@ async def test_missing_messages_are_reported_even_without_a_commit() -> None:
     """Kafka forgets what a group committed a week after its last worker, when it deletes what that did not read."""
     takeovers = Takeovers()
     changelog = takeovers.changelogs["x.nodes"] = Changelog()
-    changelog.apply(0, *changelog.progress(0, Epoch(1, 1), 50))
+    changelog.apply(0, RecordKey(Epoch(1, 1), None).encode(), encode_progress(50))
     changelog.own({0})
     sought: list[object] = []
 

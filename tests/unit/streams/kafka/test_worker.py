@@ -17,11 +17,13 @@ from ingest.model.records import DeadLetterRecord, HeardRecord, Problem, SourceE
 from ingest.model.topics import MAX_MESSAGE_BYTES, decode_record, encode_record, topics
 from ingest.normalize.dead_letters import Letter
 from streams.analytics import source_errors
+from streams.fold.checkpoints import StateCodec
 from streams.fold.figures import Figures
 from streams.fold.findings import Row, SourceError
+from streams.fold.fold import LogState
 from streams.fold.reducer import AnyReducer, Output, Reducer
 from streams.kafka.agent import BATCH_EVENTS, FaustAgent
-from streams.kafka.changelog import Changelog, RecordKey
+from streams.kafka.changelog import Changelog, Epoch, RecordKey
 from streams.kafka.message import Message, MessagesLost
 from streams.kafka.messages.findings import columns_of, decode_findings
 from streams.kafka.parts import PartsCodec
@@ -170,6 +172,16 @@ async def test_a_state_of_another_writer_is_written_anew_before_what_it_covers_i
     await fold(kafka.folder(), message(0), ownership=OURS._replace(generation=GENERATION + 1))
     kafka.changelog.append((before, None, ()))
     assert kafka.seen() == 1
+
+
+@pytest.mark.parametrize("key", [b"c", RecordKey(Epoch(1, 5), b"c").encode()], ids=["before epochs", "of an epoch"])
+async def test_a_changelog_of_versions_that_wrote_a_log_as_one_record_is_taken_over(key: bytes) -> None:
+    kafka = Kafka()
+    log = StateCodec(REDUCERS).encode(LogState(0, {"count": Count(2)}))
+    kafka.changelog.append((key, msgspec.msgpack.encode([1, log, {}, 0, 1.001, {}]), ()))
+    await fold(kafka.folder(), message(1), message(2))
+    assert kafka.seen() == 3
+    assert (key, None, ()) in kafka.changelog
 
 
 async def test_a_state_that_is_not_written_yet_is_folded_on_and_can_be_abandoned() -> None:
