@@ -167,7 +167,7 @@ def request_of_manifest(manifest: Any, count: int | None, *, insists: bool = Fal
         raise BadFitRequest(f"not the manifest of a pod: {error}") from None
     count = given.count if count is None else count
     if not isinstance(count, int) or count < 1:
-        raise BadFitRequest("the manifest has no replicas: give --count")
+        raise BadFitRequest("the manifest has no positive number of pods: ask with --count")
     fit = fit_request_of(requests, request, count)
     if insists and not fit.exclusive:
         raise BadFitRequest("this pod gets no exclusive CPUs anywhere: it is not Guaranteed with whole CPUs")

@@ -169,7 +169,7 @@ def test_progress_ends_at_all_bytes_and_never_goes_back(tmp_path: Path) -> None:
     ("make", "message"),
     [
         (Path.as_posix, "no such file or folder"),
-        (Path.mkdir, "nothing in this folder is known"),
+        (Path.mkdir, "this folder has nothing that Leadsman reads"),
         (Path.touch, "the file is empty"),
         (lambda path: path.write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(100)), "it has no observations"),
     ],

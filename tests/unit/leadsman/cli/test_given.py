@@ -45,7 +45,7 @@ def answered(folder: Path, *arguments: str) -> tuple[int, str, set[str]]:
         ("nope.json", NO_FILE),
         ("https://gist.example/dump.json", "dump.json: an address cannot be read. Download it"),
         ("empty.json", "empty.json: the file is empty"),
-        ("other", "other: nothing in this folder is known"),
+        ("other", "other: this folder has nothing that Leadsman reads"),
     ],
 )
 def test_a_source_that_cannot_be_read_costs_nothing(command: str, path: str, told: str, tmp_path: Path) -> None:
@@ -58,7 +58,7 @@ def test_a_source_that_cannot_be_read_costs_nothing(command: str, path: str, tol
     ("arguments", "status", "told"),
     [
         ("replay empty.json --speed x", EXIT_USAGE, "'x' is not a speed"),
-        ("replay other nope.json", EXIT_NO_SOURCE, "other: nothing in this folder is known"),
+        ("replay other nope.json", EXIT_NO_SOURCE, "other: this folder has nothing that Leadsman reads"),
         ("look --for x", EXIT_USAGE, "not a duration"),
         ("look --config nope.yaml", EXIT_USAGE, "nope.yaml: cannot be read: No such file"),
         ("up --config other", EXIT_USAGE, "other: cannot be read: Is a directory"),
