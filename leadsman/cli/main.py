@@ -20,7 +20,7 @@ EXTRAS: Final[Mapping[str, str]] = {"google": "agent", "grpc": "agent"}
 
 
 _SURPLUS: Final = re.compile(r"Got unexpected extra arguments? \((.+)\)", re.DOTALL)
-"""Click's message, which is all that it tells."""
+"""Click's message: the error itself names no word."""
 MOST_FILES: Final = 65_536
 
 

@@ -228,9 +228,9 @@ def _is_cordoned(state: State) -> bool:
 
 
 PRESENT: Final = (
-    # the card of a cordoned node says whether it is Ready
+    # the text of a cordoned node's card says that it is not Ready
     Present("not Ready", lambda state: state["ready"] in {"false", "by Event"} and not _is_cordoned(state)),
-    Present("Ready unknown", lambda state: _is_silent(state) and not _is_cordoned(state)),
+    Present("Ready unknown", _is_silent),
     Present("DiskPressure", lambda state: state["disk"] in {"true", "by Event"} and not _is_silent(state)),
     Present("cordoned", lambda state: _is_cordoned(state) or state["cordon"] == "by Event"),
     Present("cordoned (from an Event)", lambda state: state["cordon"] == "by Event"),
