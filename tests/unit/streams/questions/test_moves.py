@@ -219,8 +219,8 @@ def test_pods_that_moved_before_count_for_anti_affinity() -> None:
     home = Home("home", [Holder(there, each.cpus) for there, each in zip(twins, pods, strict=False)])
     assert plan(wanted(4), [home], Cluster([node, *others[:2]], (), 36)) == MovesAnswer()
     found = plan(wanted(4), [home], Cluster([node, *others], (), 36))
-    assert sorted(each.to for each in found.restarts)[-1] == "three"
-    assert len(found.restarts) == 2
+    one, another = (each.to for each in found.restarts)
+    assert (one == "three") != (another == "three")
 
 
 def test_a_fleet_is_searched_in_a_bounded_number_of_steps() -> None:
