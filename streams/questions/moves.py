@@ -113,7 +113,7 @@ class _Try(NamedTuple):
 def plan(wanted: PodRequest, homes: Iterable[Home], cluster: Cluster) -> MovesAnswer:
     """Return the fewest restarts of pods of one node after which it takes the `prepared` pod on one NUMA node.
 
-    `cluster.others` are all nodes. Of plans that are as short, any is returned; on one node, small pods are tried first.
+    `cluster.others` are all nodes. Of plans that are as short, any is returned.
     """
     search, kept, starts = _Search(wanted, cluster), Counter[Outcome](), list[_Try]()
     for home in homes:
