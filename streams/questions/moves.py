@@ -1,4 +1,4 @@
-"""Plans which pods to restart so that a pod with exclusive CPUs fits one NUMA node (rules: numa-moves).
+"""Plans which pods to restart so that a pod with exclusive CPUs fits one NUMA node (rules: drain, exclusive-cpus).
 
 The pods restart one after the other, each once the one before is Ready again. Each goes to another node if one takes
 it. If the scheduler refuses it everywhere else, it returns, and its kubelet admits it like a new one.
@@ -113,7 +113,7 @@ class _Try(NamedTuple):
 def plan(wanted: PodRequest, homes: Iterable[Home], cluster: Cluster) -> MovesAnswer:
     """Return the fewest restarts of pods of one node after which it takes the `prepared` pod on one NUMA node.
 
-    `cluster.others` are all nodes. Of plans that are as short, any is returned.
+    `cluster.others` are all nodes. Any of the plans that are as short is returned.
     """
     search, kept, starts = _Search(wanted, cluster), Counter[Outcome](), list[_Try]()
     for home in homes:

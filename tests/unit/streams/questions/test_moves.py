@@ -1,4 +1,4 @@
-"""Restarts make room on one NUMA node by the kubelet's own admission, and no fewer do (rules: numa-moves)."""
+"""Restarts make room on one NUMA node by the kubelet's own admission, and no fewer do (rules: drain, exclusive-cpus)."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise, permutations
@@ -119,9 +119,8 @@ def nodes(draw: st.DrawFn) -> Node:
     sizes = draw(st.lists(st.integers(1, 3), min_size=2, max_size=6))
     cuts = [sum(sizes[:at]) for at in range(len(sizes) + 1)]
     parts = [frozenset(cpus[start:end]) for start, end in pairwise(cuts) if end <= len(cpus)]
-    reserved, unknown = (
-        parts.pop() if parts and draw(st.booleans()) else frozenset[int]() for _ in ("reserved", "unknown")
-    )
+    takes = draw(st.tuples(st.booleans(), st.booleans()))
+    reserved, unknown = (parts.pop() if each and parts else frozenset[int]() for each in takes)
     kubelet = Settings(draw(st.sampled_from(POLICIES)), assignment=Assignment(whole_cores=draw(st.booleans())))
     pods = tuple(Held(f"p{at}", each) for at, each in enumerate(parts[:4]))
     memory = draw(st.sampled_from([(), (), (9, 0), (0, 9), (9, 9)]))
