@@ -32,7 +32,7 @@ _WRONG: Final = (
     "leadsman fit -f examples/deployment.yaml --cluster late-joiners; "
     "leadsman fit --pod shop/needs-8 --cluster late-joiners --like node-5; "
     "leadsman fit --cpu 8 --exclusive --count 3 --cluster late-joiners --like node-5; "
-    "leadsman fit --cpu 8 --exclusive --moves --cluster late-joiners; "
+    "leadsman fit --cpu 4 --exclusive --moves --cluster late-joiners; "
     "leadsman fit --cpu 500m --cluster lab -o json",
 )
 @click.option("--cpu", metavar="QUANTITY", help="CPUs of each container, for example 8 or 500m.")

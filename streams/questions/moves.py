@@ -1,4 +1,4 @@
-"""Plans which pods to restart so that a pod with exclusive CPUs fits one NUMA node (rules: numa-moves).
+"""Plans which pods to restart so that a pod with exclusive CPUs fits one NUMA node (rules: drain, exclusive-cpus).
 
 The pods restart one after the other, each once the one before is Ready again. Each goes to another node if one takes
 it. If the scheduler refuses it everywhere else, it returns, and its kubelet admits it like a new one.
@@ -113,14 +113,14 @@ class _Try(NamedTuple):
 def plan(wanted: PodRequest, homes: Iterable[Home], cluster: Cluster) -> MovesAnswer:
     """Return the fewest restarts of pods of one node after which it takes the `prepared` pod on one NUMA node.
 
-    `cluster.others` are all nodes. Of plans that are as short, any is returned.
+    `cluster.others` are all nodes. Any of the plans that are as short is returned.
     """
     search, kept, starts = _Search(wanted, cluster), Counter[Outcome](), list[_Try]()
     for home in homes:
         outcomes = [(_outcome(each.there, cluster.budgets), each) for each in home.holders]
         kept.update(outcome for outcome, _ in outcomes if outcome != "moves")
-        movable = tuple(each for outcome, each in outcomes if outcome == "moves")
-        starts.append(_Try(search.nodes[home.node], movable))
+        movable = sorted((each for outcome, each in outcomes if outcome == "moves"), key=_small_first)
+        starts.append(_Try(search.nodes[home.node], tuple(movable)))
     found = search.shortest(starts)
     if found is None:
         in_order = {outcome: kept[outcome] for outcome in OUTCOMES if kept[outcome]}
@@ -270,6 +270,10 @@ class _Search:
     def _judge(self, node: NodeState, pod: PodRequest) -> tuple[Judgement, NodeState]:
         self._steps += 1
         return judge(node, pod, self._minor)
+
+
+def _small_first(holder: Holder) -> tuple[int, str, str]:
+    return len(holder.cpus), holder.there.pod.namespace, holder.there.pod.pod
 
 
 def _is_on_one(found: Judgement) -> bool:

@@ -116,7 +116,7 @@ def _moves_lines(found: MovesAnswer | None, nodes: Sequence[NodeAnswer]) -> Iter
     if any(each.node == found.node and each.verdict == "fits" for each in nodes) and found.restarts:
         yield f"{node} takes it now too, but across NUMA nodes: its kubelet does not insist on one."
     if found.kept:
-        yield f"Holders of exclusive CPUs that cannot restart: {outcomes(found.kept)}."
+        yield f"Other holders of exclusive CPUs are not restarted: {outcomes(found.kept)}."
     if found.unknown:
         yield f"Unknown about restarts: {plain('; '.join(found.unknown))}."
 
