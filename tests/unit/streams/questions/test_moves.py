@@ -1,4 +1,4 @@
-"""Restarts make room on one NUMA node by the kubelet's own admission, and no fewer do (rules: drain, exclusive-cpus)."""
+"""Restarts make room on one NUMA node by the kubelet's own admission, and no fewer do (rules: drain)."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise, permutations
