@@ -22,7 +22,7 @@ from streams.rules.scheduling.filters import NodeState, PodRequest
 from streams.rules.scheduling.fit import Judgement, judge, refusals
 from streams.rules.scheduling.neighbours import Neighbour, Neighbourhood, Place
 
-MOST_STEPS: Final = 25_000
+MOST_STEPS: Final = 23_000
 """Most judgements of a pod on a node and the like, in about two seconds."""
 _CUT: Final = f"whether other restarts help: the search was cut after {MOST_STEPS:,} steps"
 
