@@ -15,8 +15,8 @@ _BY_PROGRAMS: Final = frozenset({".json", ".yaml", ".yml"})
 def by_context(files: Sequence[DumpFile], refused: list[SourceError]) -> dict[str, list[DumpFile]]:
     """Return the files by cluster, where their commands name several; else all of them, under the empty name.
 
-    A text of several clusters is a file of each. What names none is of none of them, because its cluster is unknown.
-    What a loop over clusters printed is `refused`.
+    A text of several clusters is a file of each. Text that names none is of none of them: its cluster is unknown.
+    `refused` gets an error for the output of a loop over clusters.
     """
     named = [(file, clusters_in(_typed(file))) for file in files]
     contexts = set().union(*(clusters for _, clusters in named)) - {""}

@@ -86,7 +86,7 @@ class Logs:
     def __init__(self) -> None:
         self._files: list[_File] = []
         self._schedulers: dict[int, tuple[Path, SchedulerLog]] = {}
-        """By 64 bits of the whole file: the same log under two names counts once."""
+        """Keyed by 64 bits of the whole file: the same log under two names counts once."""
         self.texts: set[int] = set()
         """64 bits for each line that is read, the same in a part of its log."""
 

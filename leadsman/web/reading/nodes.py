@@ -296,6 +296,7 @@ def _at_last(db: Database, question: str, scope: Scope, last: Mapping[str, datet
 def _line(name: str, state: _State | None) -> NodeLine:
     known = state is not None and not state.deleted
     state = state or _State()
+    is_said = known and (state.ready is not None or bool(state.has_message))
     return NodeLine(
         name=name,
         known=known,
@@ -304,8 +305,8 @@ def _line(name: str, state: _State | None) -> NodeLine:
         kubelet_version=state.kubelet_version,
         zone=zone_of(state.zone_key),
         pool=state.pool,
-        ready_said=known and (state.ready is not None or bool(state.has_message)),
-        is_partial=known and bool(state.is_partial),
+        ready_said=is_said,
+        is_partial=known and (bool(state.is_partial) or not is_said),
     )
 
 

@@ -7,7 +7,7 @@ SELECT
             nullIf(max(at), toDateTime64(0, 6, 'UTC'))
         )
         FROM (
-            SELECT max(ts) AS at, argMax((deleted, empty(capacity), ifNull(toString(ready), ready_message) = ''), ts) AS last
+            SELECT max(ts) AS at, argMax((deleted, empty(capacity) OR ifNull(toString(ready), ready_message) = '', ifNull(toString(ready), ready_message) = ''), ts) AS last
             FROM nodes
             WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)}
             GROUP BY node

@@ -2,8 +2,7 @@
 SELECT
     node,
     max(ts) AS seen_at,
-    argMax((ready, unschedulable, deleted, kubelet_version, zone_key, pool, ready_message != '', created_at,
-        empty(capacity) OR (ready IS NULL AND ready_message = '')), ts) AS state
+    argMax((ready, unschedulable, deleted, kubelet_version, zone_key, pool, ready_message != '', created_at, empty(capacity)), ts) AS state
 FROM nodes
 WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)} AND {asked node}
 GROUP BY node

@@ -68,7 +68,7 @@ def test_files_of_two_clusters_are_two_and_text_of_neither_is_of_none(tmp_path: 
 
 
 def test_one_context_names_no_cluster(tmp_path: Path) -> None:
-    """What a person printed before and behind it is most likely of the same one."""
+    """Text before and behind it is most likely of the same one."""
     (tmp_path / "paste.txt").write_text(f"$ kubectl get nodes\n{READY}$ kubectl --context a get pods -n shop\n")
     assert nodes(tmp_path / "paste.txt") == [("default", True)]
 
