@@ -25,10 +25,11 @@ def _started(log: str) -> dict[str, int]:
 
 
 def test_what_no_restart_heals_ends_it_with_its_status_and_message(flags: list[str], tmp_path: Path) -> None:
-    missing = f"--kubeconfig={tmp_path / 'missing'}"
-    done = leadsman("up", *flags, missing)
+    empty = tmp_path / "empty"
+    empty.write_text("apiVersion: v1")
+    done = leadsman("up", *flags, f"--kubeconfig={empty}")
     assert done.returncode == 10
-    assert f"{tmp_path / 'missing'} does not exist: name a file by --kubeconfig or KUBECONFIG" in done.stderr
+    assert f"kubeconfig {empty} cannot be used: Invalid kube-config file. Expected key current-context" in done.stderr
     assert "watch ended with status 10" in done.stderr
     assert not any(Path(f"/proc/{pid}").exists() for pid in _started(done.stdout).values())
 
@@ -47,6 +48,13 @@ def test_it_waits_for_a_kafka_that_is_away_and_ends_on_sigterm(flags: list[str],
     assert "Check kafka.bootstrap_servers" in text
     assert "Traceback" not in text
     assert not any(Path(f"/proc/{pid}").exists() for pid in _started(text).values())
+
+
+def test_a_missing_kubeconfig_is_reported_before_anything_starts(flags: list[str], tmp_path: Path) -> None:
+    done = leadsman("up", *flags, f"--kubeconfig={tmp_path / 'missing'}")
+    assert done.returncode == 10
+    assert f"{tmp_path / 'missing'} does not exist: name a file by --kubeconfig or KUBECONFIG" in done.stderr
+    assert _started(done.stdout) == {}
 
 
 def test_settings_that_cannot_be_are_reported_before_anything_starts(flags: list[str]) -> None:
