@@ -1,7 +1,7 @@
 """Every saved question on terminals of 80, 100 and 120 columns, and what it gives where there are no rows."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
@@ -16,7 +16,6 @@ from leadsman.cli.present.layout import lines
 from leadsman.cli.present.questions import GROUPS
 from leadsman.cli.present.tables import only, part
 from leadsman.cli.query import MOST_ROWS
-from paths import EXAMPLES, NODE_PRESSURE
 from sql.database.open import Database, Result, connect
 from sql.questions.cells import as_columns, headings
 from sql.questions.missing import INPUTS, why_empty
@@ -84,29 +83,6 @@ def test_at_100_columns_a_question_about_a_cluster_is_a_table_and_cuts_nothing(
     assert not [line for line in shown if line.startswith("more with")], "names of nodes are short here"
     assert not result.rows or shown[0] != "[1]"
     assert not [line for line in shown if "…" in line]
-
-
-@pytest.mark.parametrize(
-    ("command", "heading"),
-    [
-        (("fit", "--cpu", "4", "--exclusive", "--cluster", "late-joiners"), "why"),
-        (("fit", "-f", str(EXAMPLES / "deployment.yaml"), "--cluster", "late-joiners"), "why"),
-        (("backtest", str(NODE_PRESSURE)), "what"),
-    ],
-    ids=("fit", "fit of a manifest", "backtest"),
-)
-@pytest.mark.parametrize("columns", [80, 100])
-def test_a_narrow_terminal_has_a_table_with_the_explanation(
-    command: Sequence[str], heading: str, columns: int, demo_folder: Path
-) -> None:
-    """Not records one under another; the columns that are left out are named."""
-    environment = {"COLUMNS": str(columns), "LEADSMAN_DB": f"chdb://{demo_folder}"}
-    shown = CliRunner(env=environment).invoke(app, [*command]).stdout.splitlines()
-    assert "[1]" not in shown
-    assert [line for line in shown if line.split()[-1:] == [heading]]
-    assert [line for line in shown if line.startswith("more with -o wide: ")]
-    whole = CliRunner(env={**environment, "COLUMNS": None}).invoke(app, [*command]).stdout
-    assert "more with -o wide" not in whole
 
 
 def ended(rows: int) -> str:
