@@ -20,7 +20,8 @@ class ReadableFile(click.Path):
         """Return the path. Raises WrongUsage for a file that cannot be opened, before a command begins to work."""
         path = Path(str(super().convert(value, param, ctx)))
         try:
-            path.open("rb").close()
+            if not path.is_fifo():  # it can be read only once
+                path.open("rb").close()
         except OSError as error:
             option = f"{param.opts[0]} " if param else ""
             raise WrongUsage(f"{option}{plain(path)}: cannot be read: {plain(error.strerror)}") from None

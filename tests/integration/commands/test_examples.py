@@ -106,7 +106,8 @@ def test_nearly_every_command_that_needs_no_cluster_has_an_example_that_runs() -
 def readers_folder(tmp_path: Path) -> Path:
     """All that the examples name, for it is looked at while a command line is parsed."""
     (tmp_path / "examples").symlink_to(EXAMPLES)
-    for file in ("leadsman.yaml", "ours.yaml", "stricter.yaml"):
+    (tmp_path / ".kube").mkdir()
+    for file in ("leadsman.yaml", "ours.yaml", "stricter.yaml", "token", ".kube/config"):
         (tmp_path / file).touch()
     for database in ("leadsman-db", "one", "two"):
         (tmp_path / database).mkdir()
@@ -118,6 +119,7 @@ def readers_folder(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("example", ALL)
 def test_the_parser_takes_an_example(example: str, readers_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NODE_NAME", "node-1")  # as a DaemonSet has it
+    monkeypatch.setenv("HOME", str(readers_folder))
     monkeypatch.chdir(readers_folder)
     calls = [call for call in _calls(example) if call[:1] == ["leadsman"]]
     assert calls

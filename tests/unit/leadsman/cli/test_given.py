@@ -1,6 +1,7 @@
 """A mistake in a command line is told before any work: nothing heavy is imported for it, and nothing is made."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Final
 import pytest
 
 from leadsman.cli.exits import EXIT_NO_DATABASE, EXIT_NO_KUBECONFIG, EXIT_NO_SOURCE, EXIT_USAGE
+from leadsman.cli.given import ReadableFile
 from paths import ROOT
 from unit.leadsman.cli.test_lazy import HEAVY
 
@@ -120,3 +122,9 @@ def test_a_file_that_may_not_be_read_is_reported_as_such(tmp_path: Path) -> None
     status, error, _ = answered(tmp_path, "replay", "loop.json")
     assert status == EXIT_NO_SOURCE
     assert "loop.json: cannot be opened: Too many levels of symbolic links" in error
+
+
+def test_a_pipe_that_was_named_is_not_read_before_its_time(tmp_path: Path) -> None:
+    """To open it would wait for its writer, or take what a second reader needs."""
+    os.mkfifo(tmp_path / "token")
+    assert ReadableFile().convert(str(tmp_path / "token"), None, None) == tmp_path / "token"
