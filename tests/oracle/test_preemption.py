@@ -32,9 +32,13 @@ requests = st.fixed_dictionaries(
     {"cpu": st.sampled_from(["0", "500m", "500m", "1"])}, optional={"memory": st.sampled_from(["1Gi", "2Gi"])}
 )
 allocatable = st.fixed_dictionaries(
-    {"pods": st.sampled_from(["1", "2", "110"]), "cpu": st.sampled_from(["1", "1500m", "2"])},
-    optional={"memory": st.sampled_from(["1Gi", "3Gi"])},
+    {
+        "pods": st.sampled_from(["1", "2", "110"]),
+        "cpu": st.sampled_from(["1", "1500m", "2"]),
+        "memory": st.sampled_from(["0", "1Gi", "3Gi"]),
+    }
 )
+"""Every kubelet states these three; a node without one was seen only in part."""
 statuses = st.fixed_dictionaries(
     {"disruptionsAllowed": st.sampled_from([0, 0, 1, 2])},
     optional={"disruptedPods": st.sampled_from(["p0", "p1"]).map(lambda pod: {pod: "2026-07-01T12:00:00Z"})},
