@@ -17,6 +17,7 @@ from prometheus_client.registry import Collector
 
 from common.door import listening_at
 from common.errors import WrongUsage
+from common.loopback import is_loopback, is_own_name
 from common.scrub import scrub
 from common.tasks import detached
 from common.text import plain
@@ -119,7 +120,7 @@ async def served(host: str, port: int, part: str) -> AsyncIterator[None]:
         return
     async with AsyncExitStack() as stack:
         try:
-            app = web.Application()
+            app = web.Application(middlewares=[_by_own_name] if is_loopback(host) else [])
             app.add_routes(routes(part))
             await stack.enter_async_context(listening_at(app, (host, port), (), MOST_CONNECTIONS))
         except OSError as error:
@@ -128,6 +129,16 @@ async def served(host: str, port: int, part: str) -> AsyncIterator[None]:
             ) from None
         log.info("telemetry is served", part=part, host=host, port=port)
         yield
+
+
+@web.middleware
+async def _by_own_name(
+    request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+) -> web.StreamResponse:
+    """Refuse a site that points its name to loopback, so that a browser here would let it read the metrics."""
+    if is_own_name(request.headers.get("Host", "")):
+        return await handler(request)
+    return web.Response(status=421, text="Read this as localhost.\n")
 
 
 async def refreshed() -> None:

@@ -20,14 +20,17 @@ EXEC_WITHOUT_EXPIRY_SECONDS: Final = 60.0
 """Interval between runs of a credential plugin whose token has no expiry."""
 
 
-def follow_no_redirect(client: ApiClient) -> None:
+def ignore_redirects_and_cookies(client: ApiClient) -> None:
     """Treat a redirect like any other status: a kubelet behind the node proxy could redirect our requests elsewhere,
-    or with our token to other paths of the API server. The client has no setting for this.
+    or with our token to other paths of the API server. Keep no cookies: it could set some for the API server's name,
+    until their size makes every request fail, or a proxy takes them for a session. The client has no setting for
+    this.
 
     https://github.com/kubernetes/kubernetes/issues/112513
     """
     session = client.rest_client.pool_manager
     direct = partial(aiohttp.ClientSession.request, session, allow_redirects=False)
+    session._cookie_jar = aiohttp.DummyCookieJar()
     session.request = direct  # type: ignore[method-assign]  # the client calls it by this name
 
 

@@ -134,7 +134,7 @@ async def request(
     body: object = None,
 ) -> AsyncIterator[aiohttp.ClientResponse]:
     """Send a request whose body, if any, is JSON; raises ApiError for any status but 200 and 201."""
-    client_fixes.follow_no_redirect(client)
+    client_fixes.ignore_redirects_and_cookies(client)
     asked_at = SYSTEM.now()
     response: aiohttp.ClientResponse = await client.call_api(
         path,

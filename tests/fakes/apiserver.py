@@ -34,6 +34,7 @@ class Request(NamedTuple):
     query: dict[str, str]
     authorization: str
     body: Any
+    cookie: str = ""
 
 
 class FakeApiServer:
@@ -73,6 +74,7 @@ class FakeApiServer:
                 dict(request.query),
                 request.headers.get("Authorization", ""),
                 msgspec.json.decode(raw) if raw else None,
+                request.headers.get("Cookie", ""),
             )
         )
         answers = self.script[request.path]

@@ -114,7 +114,7 @@ SOURCES: Final = {
         "aiokafka.conn:AIOKafkaConnection.close": "28f164aa1e4f0bbc",
         "aiokafka.conn:AIOKafkaConnection.connect": "b0f9ba7f0cf6b432",
     },
-    "ingest.apiserver.client_fixes:follow_no_redirect": {
+    "ingest.apiserver.client_fixes:ignore_redirects_and_cookies": {
         "kubernetes_asyncio.client.rest:RESTClientObject.request": "c516f572917bf1c2",
     },
     "ingest.apiserver.client_fixes:KubeconfigToken": {

@@ -23,10 +23,11 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from common.door import ASKED_WITHIN_SECONDS, FULL, make_room
 from common.errors import WrongUsage
+from common.loopback import is_loopback
 from common.tasks import Tasks, stop_on_signals
 from common.text import plain, visible
 from leadsman.web.assistant.tools import Answer, Tools
-from leadsman.web.site.access import Guesses, is_loopback
+from leadsman.web.site.access import Guesses
 from leadsman.web.site.serve import CannotListen, address
 from sql.database.errors import DatabaseError
 from sql.database.open import Database

@@ -4,7 +4,6 @@ import base64
 import binascii
 import hmac
 import ipaddress
-import re
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from math import ceil
@@ -14,6 +13,7 @@ from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 from common.errors import FilesUnusable, WrongUsage
+from common.loopback import is_loopback
 from common.private import check_secret
 
 LEAST_TOKEN: Final = 16
@@ -21,23 +21,10 @@ FREE_GUESSES: Final = 5
 LONGEST_PAUSE_SECONDS: Final = 60.0
 MOST_ADDRESSES: Final = 4096
 """Number of addresses with wrong tokens that are remembered."""
-LOCAL_NAMES: Final = frozenset({"localhost"})
-
-
-_HOST: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]+)(?::[0-9]{1,5})?")
-"""Splits a name or address from a port."""
 
 
 class BadAccess(WrongUsage):
     """The page cannot be protected as configured; the message has what is wrong and what to do."""
-
-
-def is_loopback(host: str) -> bool:
-    """Tell whether an address, or a host name of this machine, can be reached only from this machine."""
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host in LOCAL_NAMES
 
 
 def read_token(file: Path | None, host: str) -> str:
@@ -134,12 +121,6 @@ def may_read(token: str, authorization: str) -> bool:
     kind, _, value = authorization.partition(" ")
     given = value.strip() if kind.lower() == "bearer" else _password(value) if kind.lower() == "basic" else ""
     return hmac.compare_digest(given.encode("utf-8", "replace"), token.encode())
-
-
-def is_own_name(host_header: str) -> bool:
-    """Tell whether a request to a page on loopback used a name of loopback, not one that somebody pointed here."""
-    found = _HOST.fullmatch(host_header)
-    return found is not None and is_loopback(found[1])
 
 
 def is_own_request(headers: Mapping[str, str]) -> bool:

@@ -13,6 +13,7 @@ from common.clock import SYSTEM
 from common.cycles import timed_searches
 from common.door import listening_at
 from common.errors import AddressTaken
+from common.loopback import is_loopback, is_own_name
 from common.tasks import detached, stop_on_signals
 from common.telemetry import Figure
 from common.text import plain
@@ -21,7 +22,7 @@ from leadsman.web.reading.scope import BadScope, RequestedRange
 from leadsman.web.reading.settings import STEPS, PageSettings, Steps
 from leadsman.web.rendering.links import ASK, EVENTS, FIND, HOME, NODE, NOWHERE, NUMA, RUNBOOKS, Links
 from leadsman.web.rendering.render import SCRIPTS, STATIC, STYLES
-from leadsman.web.site.access import Guesses, is_loopback, is_own_name, is_own_request
+from leadsman.web.site.access import Guesses, is_own_request
 from leadsman.web.site.answers import CSV, note, sent, with_headers
 from leadsman.web.site.asking import Question, csv_of, page_of
 from leadsman.web.site.live import MOST_ID, Pulse, read_marks

@@ -195,7 +195,7 @@ async def test_connections_that_ask_nothing_keep_nobody_out(sent: bytes) -> None
     assert ended == [b""] * (2 * MOST_CONNECTIONS)
 
 
-ASKED = b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"
+ASKED = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
 async def test_many_who_ask_for_metrics_at_once_share_two_answers() -> None:
@@ -299,8 +299,30 @@ async def test_a_second_request_cannot_be_smuggled_in(head: bytes) -> None:
     port = free_port()
     async with served(HOST, port, "work"), asyncio.timeout(PATIENCE_SECONDS):
         reader, writer = await asyncio.open_connection(HOST, port)
-        writer.write(b"POST /healthz HTTP/1.1\r\nHost: x\r\n" + head + b"\r\n\r\n" + BODY + ASKED)
+        writer.write(b"POST /healthz HTTP/1.1\r\nHost: localhost\r\n" + head + b"\r\n\r\n" + BODY + ASKED)
         answer = await reader.read(-1)
         writer.transport.abort()
     assert answer.count(b"HTTP/1.") == 1
     assert re.match(rb"HTTP/1\.0 4(00|31) ", answer)
+
+
+@pytest.mark.parametrize(("host", "status"), [("attacker.example", 421), ("localhost", 200), (HOST, 200)])
+async def test_on_loopback_a_site_cannot_read_metrics_by_a_name_that_it_points_here(host: str, status: int) -> None:
+    port = free_port()
+    async with served(HOST, port, "work"):
+        reader, writer = await asyncio.open_connection(HOST, port)
+        writer.write(f"GET /metrics HTTP/1.1\r\nHost: {host}:{port}\r\nConnection: close\r\n\r\n".encode())
+        head, body = (await asyncio.wait_for(reader.read(), unhurried(10))).decode().split("\r\n\r\n", 1)
+        writer.close()
+    assert head.startswith(f"HTTP/1.1 {status} ")
+    assert ("leadsman_ready" in body) == (status == 200)
+
+
+async def test_on_other_addresses_metrics_have_any_name() -> None:
+    port = free_port()
+    async with served("0.0.0.0", port, "work"):  # noqa: S104 - as in a pod, whose Service has a name
+        reader, writer = await asyncio.open_connection(HOST, port)
+        writer.write(b"GET /metrics HTTP/1.1\r\nHost: leadsman-work.example\r\nConnection: close\r\n\r\n")
+        answer = await asyncio.wait_for(reader.read(), unhurried(10))
+        writer.close()
+    assert answer.startswith(b"HTTP/1.1 200 ")

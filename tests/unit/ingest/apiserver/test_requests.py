@@ -62,6 +62,19 @@ async def test_no_redirect_is_followed_to_another_host_or_path(status: int) -> N
         assert {request.path for request in server.requests} == {"/x"}
 
 
+async def test_a_cookie_of_a_kubelet_is_not_sent_to_the_api_server() -> None:
+    """A kubelet behind the node proxy answers under the API server's name, for which clients keep cookies."""
+    async with FakeApiServer().running() as server:
+        server.url = server.url.replace("127.0.0.1", "localhost")  # no client keeps cookies of an address
+        server.script["/api/v1/nodes/n/proxy/stats"] = [Answer(b"{}", headers={"Set-Cookie": "session=mine; Path=/"})]
+        async with server.client() as client:
+            for path in ("/api/v1/nodes/n/proxy/stats", "/api/v1/pods"):
+                server.script[path] = server.script[path] or [Answer(b"{}")]
+                async with get(client, path, {}, TIMEOUTS):
+                    pass
+        assert [request.cookie for request in server.requests] == ["", ""]
+
+
 @pytest.mark.parametrize("ahead", [timedelta(hours=2), timedelta(hours=-2)])
 async def test_clock_skew_against_the_api_server_is_measured(ahead: timedelta) -> None:
     there = format_datetime(datetime.now(UTC) - ahead, usegmt=True)

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from leadsman.web.site.access import BadAccess, is_loopback, is_own_name, may_read, read_token
+from common.loopback import is_loopback, is_own_name
+from leadsman.web.site.access import BadAccess, may_read, read_token
 
 TOKEN = "0123456789abcdef0123"  # noqa: S105 - of these tests only
 
