@@ -9,6 +9,8 @@ from ingest.files.sniff import kind_of
 from ingest.files.texts.contexts import SEVERAL, clusters_in, of_cluster
 from ingest.files.texts.mixed import LIMIT_BYTES
 
+_MOST: Final = 64
+"""Maximum number of clusters in one text, which is read once for each."""
 _BY_PROGRAMS: Final = frozenset({".json", ".yaml", ".yml"})
 
 
@@ -16,12 +18,21 @@ def by_context(files: Sequence[DumpFile], refused: list[SourceError]) -> dict[st
     """Return the files by cluster, where their commands name several; else all of them, under the empty name.
 
     A text of several clusters is a file of each. Text that names none is of none of them: its cluster is unknown.
-    `refused` gets an error for the output of a loop over clusters.
+    `refused` gets an error for the output of a loop over clusters, and for a text of very many.
     """
-    named = [(file, clusters_in(_typed(file))) for file in files]
+    named = list[tuple[DumpFile, set[str]]]()
+    for file in files:
+        clusters = clusters_in(_typed(file))
+        if len(clusters) > _MOST:
+            what = (
+                f"{len(clusters)} clusters in one text, of which at most {_MOST} are read; save each cluster's alone"
+            )
+            refused.append(SourceError.of(file.path, what))
+        else:
+            named.append((file, clusters))
     contexts = set().union(*(clusters for _, clusters in named)) - {""}
     if len(contexts) <= 1 and SEVERAL not in contexts:
-        return {"": list(files)} if files else {}
+        return {"": [file for file, _ in named]} if named else {}
     found: dict[str, list[DumpFile]] = {}
     for file, clusters in named:
         for each in sorted(clusters):

@@ -83,7 +83,8 @@ def command(
     """Print what is wrong in your kubeconfig's cluster, or in captures and dumps (`-` is standard input).
 
     For a live cluster, it first summarises the listed objects on standard error. In JSON, YAML and CSV, each finding
-    has its severity, kind, start and next step.
+    has its severity, kind, start and next step. With `or_earlier`, it started by `since`. With `is_bounded`, it
+    happened between `since` and `until`. With both, it happened by `until`.
     """
     from leadsman.cli.live import live_settings, watch_flags
     from sql.database.open import connect

@@ -28,8 +28,14 @@ _STICKY: Final = re.compile(
 """Matches what selects a cluster for all commands below it."""
 _COMMAND: Final = re.compile(
     rf"{_PROMPT}(?:KUBECONFIG=\S{{1,253}} )?(?:kubectl(?:\.exe)?|kubecolor|oc|k)[ \t]+[a-z-].*"
-    rf"|{_PROMPT}(?P<loop>(?:for|while)[ \t].{{1,500}}?\bdo[ \t]+(?:kubectl|oc|k)[ \t].*)"
+    rf"|{_PROMPT}(?:for|while)[ \t].{{1,500}}?\bdo[ \t]+(?:kubectl|oc|k)[ \t].*"
 )
+_LOOP: Final = re.compile(rf"{_PROMPT}(?:[^\n]{{1,200}}\|[ \t]*)?(?:for[ \t]+\w{{1,64}}[ \t]+in|while)[ \t].*")
+_LOOP_ENDS: Final = re.compile(r"(?:^|[ \t;>])done\b")
+_VARIABLE: Final = re.compile(
+    r"(?:--(?:context|cluster|kubeconfig)[= ]|KUBECONFIG=|(?P<sticky>kubectx |kubie ctx |use-context ))['\"]?\$"
+)
+"""Matches the choice of a cluster by a shell's variable."""
 _OF_ONE: Final = re.compile(rf"--(?:context|cluster|kubeconfig){_VALUE.format('name')}")
 _IN_FRONT: Final = re.compile(r"\bKUBECONFIG=['\"]?(?P<name>[^\s'\"]{1,253})")
 _SHOWN: Final = re.compile(r"\((?:\u2388 ?|k8s:?)?\|(?P<name>[^\s:)|]{1,253})(?::[^\s)]{0,100})?\)")
@@ -55,16 +61,21 @@ def _lines(data: bytes) -> Sequence[str]:
 def _by_line(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Yield each line with its cluster."""
     before = sticky = now = ""
+    is_loop = False
     for line in lines:
-        if (found := _STICKY.fullmatch(line)) is not None:
+        is_loop = is_loop or _LOOP.fullmatch(line) is not None
+        if is_loop and (chosen := _VARIABLE.search(line)) is not None:
+            now = SEVERAL
+            sticky = SEVERAL if chosen["sticky"] else sticky
+        elif (found := _STICKY.fullmatch(line)) is not None:
             name = next(filter(None, found.groupdict().values()))
             if name == "-":  # kubectx goes back
                 before, sticky = sticky, before
             elif name != sticky:
                 before, sticky = sticky, name
             now = sticky
-        elif (command := _COMMAND.fullmatch(line)) is not None:
+        elif _COMMAND.fullmatch(line) is not None:
             of_one = _OF_ONE.search(line) or _IN_FRONT.search(line) or _SHOWN.search(line)
             now = of_one["name"] if of_one else sticky
-            now = SEVERAL if command["loop"] and now.startswith("$") else now
+        is_loop = is_loop and _LOOP_ENDS.search(line) is None
         yield plain(now, 253), line

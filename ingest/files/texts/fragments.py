@@ -49,6 +49,8 @@ _TYPED: Final = re.compile(
 _ALIAS: Final = re.compile(rf"{_PROMPTED}(?P<args>.{{0,2000}})")
 _HOSTED: Final = re.compile(r"[ \t]*([\w.-]{1,32}@[\w.-]{1,64}):[^\n`]{0,80}?[#$%>]", re.MULTILINE)
 """Matches a prompt at the start of a line."""
+_MOST_HOSTS: Final = 16
+"""A session has few prompts; the text is searched once for each."""
 _GLUED: Final = re.compile(
     r"(?:(?<=[^\s`'\"(])(?=[ \t]{0,8}(?:(?<![\w-])[a-z_][\w-]{0,31}@[\w.-]{1,64}:[~/][^\s`]{0,80}[#$%>]"
     r"|\[[\w.-]{1,32}@[\w.-]{1,64} [^\]\s]{1,80}\][#$%])@)|(?<=[.}])(?=\$@))".replace(
@@ -174,7 +176,7 @@ def unglued(text: str) -> str:
     if not any(each in text for each in ("kubectl", "oc ", "_manager_state")):
         return text
     text = _GLUED_LAST.sub("", _GLUED.sub("\n", text))
-    for host in sorted(set(_HOSTED.findall(text))):
+    for host in list(dict.fromkeys(_HOSTED.findall(text)))[:_MOST_HOSTS]:
         text = re.sub(rf"(?<=[^\s`'\"(])(?={re.escape(host)}:[~/][^\s`]{{0,80}}[#$%>][ \t]+\w)", "\n", text)
     return text
 

@@ -97,5 +97,29 @@ def test_what_a_loop_over_clusters_printed_is_of_none(tmp_path: Path) -> None:
     assert clusters_in((tmp_path / "paste.txt").read_bytes()) == {"", "$"}
 
 
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "$ for c in eu us; do\n>   kubectl --context $c get nodes\n> done\n",
+        '$ for c in eu us\n> do\n> kubectl --context="$c" get nodes\n> done\n',
+        "for c in eu us; do\n  kubectl config use-context $c\n  kubectl get nodes\ndone\n",
+        "$ for c in eu us; do kubectx $c; kubectl get nodes; done\n",
+        "$ for f in *.conf; do KUBECONFIG=$f kubectl get nodes; done\n",
+        "$ kubectl config get-contexts -o name | while read c; do kubectl --context $c get nodes; done\n",
+    ],
+)
+def test_a_loop_is_one_however_it_was_typed(loop: str) -> None:
+    text = f"{loop}{READY}{NOT_READY}".encode()
+    assert "$" in clusters_in(text)
+    assert READY.strip() in of_cluster(text, "$").decode()
+
+
+def test_behind_a_loop_a_command_is_of_its_own_cluster() -> None:
+    text = b"$ for c in eu us; do\n> kubectl --context $c get no\n> done\n1\n$ kubectl --context eu get no\n2\n"
+    assert of_cluster(text, "eu").decode().split("\n")[-2] == "2"
+    outside = b"$ for n in a b; do\n> kubectl get no $n\n> done\n$ kubectl --context $PROD get no\n2\n"
+    assert clusters_in(outside) == {"", "$PROD"}, "a variable outside of a loop is of one cluster"
+
+
 def test_a_loop_within_one_cluster_is_of_it() -> None:
     assert clusters_in(b"$ for n in a b; do kubectl --context eu get node $n; done\n1\n") == {"eu"}

@@ -8,11 +8,14 @@ from pathlib import Path
 import pytest
 
 from ingest.files.history import Fact
+from ingest.files.lines import SourceError
 from ingest.files.recognize import Thing
 from ingest.files.sniff import kind_of
+from ingest.files.sources import read_sources
 from ingest.files.texts.ages import Printed
+from ingest.files.texts.contexts import clusters_in
 from ingest.files.texts.exported import IS_EXPORTED
-from ingest.files.texts.fragments import Command, Fragment
+from ingest.files.texts.fragments import Command, Fragment, unglued
 from ingest.files.texts.logs import Logs
 from ingest.files.texts.mixed import split_mixed
 from ingest.files.texts.pasted import pasted_parts
@@ -59,6 +62,54 @@ def test_a_head_with_commas_is_looked_at_in_a_time_that_grows_with_its_length() 
     head = b"ObjectKind,KubeEventType" + b"," * 200_000
     began = time.process_time()
     assert IS_EXPORTED.search(head) is None
+    assert time.process_time() - began < 5
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "".join(f"u{number}@h:~$ kubectl\n" for number in range(5_000)),
+        "kubectl get no\n" + "a" * 100_000,
+        "kubectl get no\n" + "a@" * 50_000,
+        "kubectl get no\n." + "a@b:~" * 20_000,
+        "kubectl get no\n" + "}$ cat " * 15_000,
+        "oc " + "x@y:~$ oc get " * 7_000,
+    ],
+    ids=["many hosts", "a word", "at signs", "names", "prompts", "commands"],
+)
+def test_prompts_behind_output_are_looked_for_in_a_time_that_grows_with_the_text(text: str) -> None:
+    began = time.process_time()
+    unglued(text)
+    assert time.process_time() - began < 5
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "$ oc login " + "https://a " * 10_000,
+        "$ " * 50 + "aws eks " + "update-kubeconfig " * 5_000,
+        "$ for " + "do " * 30_000,
+        "a" * 100_000 + " --context ",
+        "(|" * 50_000,
+        "$ kubectl " + "--context " * 10_000,
+        "$ az aks get-credentials " + "-n " * 30_000,
+    ],
+)
+def test_contexts_are_looked_for_in_a_time_that_grows_with_the_text(line: str) -> None:
+    began = time.process_time()
+    clusters_in(f"$ kubectl --context a get no\n{line}\n".encode())
+    assert time.process_time() - began < 5
+
+
+def test_a_text_that_names_very_many_clusters_is_refused_at_once(tmp_path: Path) -> None:
+    """To read it once for each cluster takes a time that grows with the square of its length."""
+    text = "".join(
+        f"$ kubectl --context c{number} get no\nn1  Ready  <none>  3d  v1.29.3\n" for number in range(2_000)
+    )
+    (tmp_path / "paste.txt").write_text(text)
+    began = time.process_time()
+    with pytest.raises(SourceError, match="2000 clusters in one text, of which at most 64 are read; save each"):
+        list(read_sources([tmp_path / "paste.txt"]))
     assert time.process_time() - began < 5
 
 

@@ -99,6 +99,6 @@ def test_a_hint_names_the_database_that_was_asked(demo_folder: Path) -> None:
 
 def test_numbers_of_cpus_have_their_unit(demo_folder: Path) -> None:
     shown = succeeds("query", "numa_map", "--param", "cpus=1", "-o", "wide", db=demo_folder)
-    assert " a pod of 1 CPU fits" in shown
+    assert " a pod of 1 exclusive CPU fits" in shown
     assert "1 CPUs" not in shown
-    assert "a pod of 8 CPUs needs more CPUs" in succeeds("query", "numa_map", "-o", "wide", db=demo_folder)
+    assert "a pod of 8 exclusive CPUs needs more CPUs" in succeeds("query", "numa_map", "-o", "wide", db=demo_folder)

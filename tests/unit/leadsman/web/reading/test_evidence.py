@@ -294,6 +294,19 @@ def test_neither_pressure_nor_readiness_is_known_of_nodes_that_were_seen_without
     assert not SEEN._replace(partial_nodes=3).complete
 
 
+@pytest.mark.parametrize("is_ready", [None, True])
+def test_pressure_is_unknown_of_nodes_whose_conditions_were_not_seen(
+    database: Database, is_ready: bool | None
+) -> None:
+    """Columns of capacities and taints print no condition, so silence about pressure proves nothing."""
+    store(database, ready("n", value=is_ready)._replace(capacity={"memory": GIB}), running("n"))
+    (node,) = read_overview(database, HOUR, ()).nodes
+    assert node.is_partial is (is_ready is None)
+    text = story(database)
+    assert ("Only a table or a part of 1 node was seen, so pressure may be missing." in text) is (is_ready is None)
+    assert ("node pressure" in text) is (is_ready is True)
+
+
 def test_statistics_of_nodes_that_were_not_read_are_not_a_part_of_them() -> None:
     said = nothing_found(SEEN._replace(nodes=0, sampled_nodes=2))
     assert "with kubelet statistics of 2 nodes" in said
