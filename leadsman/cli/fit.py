@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
@@ -18,13 +18,6 @@ if TYPE_CHECKING:
     from streams.questions.fit import Answer
     from streams.questions.fit_request import FitRequest
 
-_WRONG: Final = (
-    "give one pod with --cpu, --filename or --pod, or many with --questions",
-    "--pod asks about one pod as it is: give it without --count and --exclusive",
-    "--like asks about one new node: give it without --node and --questions",
-    "--moves asks about one pod on nodes that exist: give it without --count, --like and --questions",
-)
-
 
 @click.command(
     "fit",
@@ -32,7 +25,6 @@ _WRONG: Final = (
     "leadsman fit -f examples/deployment.yaml --cluster late-joiners; "
     "leadsman fit --pod shop/needs-8 --cluster late-joiners --like node-5; "
     "leadsman fit --cpu 8 --exclusive --count 3 --cluster late-joiners --like node-5; "
-    "leadsman fit --cpu 4 --exclusive --moves --cluster late-joiners; "
     "leadsman fit --cpu 500m --cluster lab -o json",
 )
 @click.option("--cpu", metavar="QUANTITY", help="CPUs of each container, for example 8 or 500m.")
@@ -70,7 +62,6 @@ _WRONG: Final = (
 @options.of_database(
     "--like", completion.nodes, "Judge one new node like this one instead, on which only its DaemonSet pods run."
 )
-@click.option("--moves", is_flag=True, help="Show which pods to restart so that it fits one NUMA node.")
 @options.of_database("--cluster", completion.clusters, "The cluster, if the database holds several.")
 @click.option(
     "--questions",
@@ -92,7 +83,6 @@ def command(
     count: int | None,
     node: str,
     like: str,
-    moves: bool,
     cluster: str,
     questions: Iterable[bytes] | None,
     form: str,
@@ -119,12 +109,6 @@ def command(
     With --like, it shows what one more node would take. That node is ready, and runs only the DaemonSet pods and
     static pods of the named one. Its exclusive CPUs are unknown if the named node's reserved CPUs are.
 
-    With --moves, it plans the fewest restarts of pods on one node after which that node takes the pod on one NUMA
-    node, and says what fits after each. A restarted pod goes to another node if one takes it, so cordon its own.
-    Otherwise it returns, and the rules of its kubelet decide on which CPUs. Pods of a DaemonSet, static pods, pods
-    without a controller and pods that a disruption budget protects are not restarted. A restart loses the data that
-    the pod keeps on its node.
-
     With --questions, each line of JSON is a question with the keys id, cpu, memory, containers, exclusive, count,
     devices and node. Only cpu is required. Each answer is a line of JSON with the same id, in the same order. A line
     that is not a question gets its error as the answer, and the exit status is 3.
@@ -135,20 +119,16 @@ def command(
     from sql.questions.fit import one_more, read_known
     from sql.questions.fit_pending import pending_pod
     from sql.questions.fit_preemption import read_preemption
-    from sql.questions.moves import read_moves
     from streams.questions.fit import answer
     from streams.questions.fit_like import adds_up
-    from streams.questions.fit_request import fit_request, pod_of, request_of_manifest
+    from streams.questions.fit_request import fit_request, request_of_manifest
 
-    many = questions is not None
-    wrong = (
-        sum(each is not None for each in (cpu, manifest, pending, questions)) != 1,
-        pending is not None and (count is not None or exclusive),
-        bool(like) and (bool(node) or many),
-        moves and (count is not None or bool(like) or many),
-    )
-    if any(wrong):
-        raise WrongUsage(_WRONG[wrong.index(True)])
+    if sum(each is not None for each in (cpu, manifest, pending, questions)) != 1:
+        raise WrongUsage("give one pod with --cpu, --filename or --pod, or many with --questions")
+    if pending is not None and (count is not None or exclusive):
+        raise WrongUsage("--pod asks about one pod as it is: give it without --count and --exclusive")
+    if like and (node or questions is not None):
+        raise WrongUsage("--like asks about one new node: give it without --node and --questions")
     if questions is not None:
         with existing_database(db) as database:
             known = read_known(database, cluster)
@@ -160,10 +140,9 @@ def command(
     elif cpu is not None:
         request = fit_request(cpu, memory, devices, exclusive=exclusive, containers=containers, count=count or 1)
     with existing_database(db) as database:
-        known = read_known(database, cluster, node, with_pods=moves or cpu is None)
+        known = read_known(database, cluster, node, with_pods=cpu is None)
         if pending is not None:
             request, pod = pending_pod(database, known, pending)
-        _check_exclusive(request, moves=moves)
         known = one_more(database, known, like) if like else known
         found = answer(
             request,
@@ -171,25 +150,16 @@ def command(
             known.strategies,
             known.scheduler_minor,
             pod=pod,
-            everywhere=known.everywhere if cpu is None else (),
+            everywhere=known.everywhere,
             storage=known.storage,
             namespaces=known.namespaces,
             devices=known.devices,
         )
         if pod is not None and not (found.pods or like):
             found = replace(found, preemption=read_preemption(database, known, pod))
-        if moves:
-            found = replace(found, moves=read_moves(database, known, pod or pod_of(request), found))
     _print(known, request, found, form, insists=pod is None or exclusive, more=bool(like) and adds_up(pod))
     if not found.fits:
         click.get_current_context().exit(EXIT_NO_FIT)
-
-
-def _check_exclusive(request: FitRequest, *, moves: bool) -> None:
-    if moves and not request.exclusive:
-        raise WrongUsage(
-            "--moves asks about exclusive CPUs: add --exclusive, or give a Guaranteed pod with whole CPUs"
-        )
 
 
 def _print(known: ClusterFacts, request: FitRequest, found: Answer, form: str, *, insists: bool, more: bool) -> None:

@@ -41,7 +41,8 @@ def read_drain(database: Database, cluster: str, nodes: Collection[str]) -> Drai
     known = read_known(database, cluster, with_pods=True)
     for each in nodes:
         known.of(each)  # raises BadParameter for an unknown node
-    pods = pods_on(database, known.cluster, nodes)
+    rows = query_unless_empty(database, _PODS_ON_NODES, {"cluster": known.cluster, "nodes": sorted(nodes)}).rows
+    pods = [_drained_pod(*row) for row in rows]
     return Drain(
         known,
         pods,
@@ -56,12 +57,6 @@ def read_drain(database: Database, cluster: str, nodes: Collection[str]) -> Drai
         ),
         budgets_are_listed=BUDGETS in known.storage.listed,
     )
-
-
-def pods_on(database: Database, cluster: str, nodes: Collection[str]) -> list[DrainedPod]:
-    """Read the pods that run on nodes. Raises DatabaseError."""
-    given = {"cluster": cluster, "nodes": sorted(nodes)}
-    return [_drained_pod(*row) for row in query_unless_empty(database, _PODS_ON_NODES, given).rows]
 
 
 def _drained_pod(

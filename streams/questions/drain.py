@@ -35,7 +35,7 @@ HARMLESS: Final[frozenset[Outcome]] = frozenset({"in_turn", "moves", "leaving", 
 """Outcomes that cost no pod."""
 _STAYING: Final = {"DaemonSet": "of a DaemonSet", "Node": "a static pod, which only its node runs"}
 _ENDS: Final[tuple[str, Outcome, str]] = ("", "ends", "no controller recreates it: kubectl drain needs --force")
-OF_LEAVE: Final[Mapping[Leave, Outcome]] = {"refused": "refused", "in_turn": "in_turn", "unknown": "unknown"}
+_OF_LEAVE: Final[Mapping[Leave, Outcome]] = {"refused": "refused", "in_turn": "in_turn", "unknown": "unknown"}
 
 
 class DrainedPod(NamedTuple):
@@ -53,10 +53,6 @@ class DrainedPod(NamedTuple):
     @property
     def stays(self) -> bool:
         return self.owner_kind in _STAYING
-
-    @property
-    def controller(self) -> str:
-        return f"{self.owner_kind} {self.owner}".strip()
 
 
 class Fate(NamedTuple):
@@ -112,21 +108,28 @@ class _Drain:
 
     def fate(self, there: DrainedPod) -> Fate:
         pod = there.pod
-        known = Fate(there.node, pod.namespace, pod.pod, "stays", "", there.controller, "")
+        controller = f"{there.owner_kind} {there.owner}".strip()
+        known = Fate(there.node, pod.namespace, pod.pod, "stays", "", controller, "")
         if there.stays:
             return known._replace(why=_STAYING[there.owner_kind])
         if there.terminating:
             return known._replace(outcome="leaving", why="it is being deleted")
-        found = asked(there, self._cluster.budgets)
+        found = self._asked(there)
         leave, why = self._ruling(pod, found)
-        to, outcome, without = self._placed(pod) if there.controller else _ENDS
+        to, outcome, without = self._placed(pod) if controller else _ENDS
         if leave in {"granted", "in_turn"}:
             names = [(pod.namespace, name) for name, _ in found]
             self._gone.update(names)
             self._lost.update(names if outcome in {"ends", "no_room"} else ())
         if outcome == "moves" or leave == "refused":
-            outcome = OF_LEAVE.get(leave, outcome)
+            outcome = _OF_LEAVE.get(leave, outcome)
         return known._replace(outcome=outcome, to=to, why="; ".join(filter(None, (why, without))))
+
+    def _asked(self, there: DrainedPod) -> list[tuple[str, Budget]]:
+        """Return the budgets that the eviction API checks; none for a Pending pod."""
+        if there.phase == "Pending":
+            return []
+        return covering(self._cluster.budgets, there.pod.namespace, there.pod.labels)
 
     def _ruling(self, pod: Waiting, found: Sequence[tuple[str, Budget]]) -> BudgetVerdict:
         names = [(pod.namespace, name) for name, _ in found]
@@ -167,7 +170,7 @@ class _Drain:
 
     def _ordered_nodes(self, pod: PodRequest) -> Iterator[tuple[NodeState, Sequence[str], Sequence[str]]]:
         """Order the other nodes, and attach to each the reasons and unknowns of rules between pods."""
-        nodes = sorted(self._nodes.values(), key=fullness)
+        nodes = sorted(self._nodes.values(), key=_fullness)
         wants = pod.itself.constraints
         if not (self._has_anti_affinity or wants.affinity or wants.anti_affinity or wants.spread):
             yield from ((each, (), ()) for each in nodes)
@@ -180,13 +183,7 @@ class _Drain:
             yield each, around.reasons(where[each.node]), around.unknowns(where[each.node])
 
 
-def asked(there: DrainedPod, budgets: Mapping[tuple[str, str], Budget]) -> list[tuple[str, Budget]]:
-    """Return the budgets that the eviction API checks; none for a Pending pod."""
-    return [] if there.phase == "Pending" else covering(budgets, there.pod.namespace, there.pod.labels)
-
-
-def fullness(node: NodeState) -> tuple[float, str]:
-    """Sort nodes by the larger requested share of CPU and memory."""
+def _fullness(node: NodeState) -> tuple[float, str]:
     shares = (node.requested.get(name, 0) / max(1, node.allocatable.get(name, 0)) for name in NATIVE[:2])
     return max(shares), node.node
 

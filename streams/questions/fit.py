@@ -12,7 +12,6 @@ import msgspec
 
 from streams.questions.fit_preemption import PreemptionAnswer
 from streams.questions.fit_request import FitRequest, pod_of
-from streams.questions.moves import MovesAnswer
 from streams.rules.scheduling.constraints import Namespaces
 from streams.rules.scheduling.device_claims import NO_DEVICES, Devices, device_needs
 from streams.rules.scheduling.filters import (
@@ -175,8 +174,6 @@ class Answer(msgspec.Struct, frozen=True):
     """False if so many nodes pass the filters that the scheduler may choose one before it has checked all."""
     preemption: PreemptionAnswer | None = None
     """Null if the scheduler tries none: a node passes its filters, or it does not place the pod."""
-    moves: MovesAnswer | None = None
-    """Null unless restarts were asked for."""
 
 
 def answer(

@@ -35,16 +35,12 @@ def drain_document(drain: Drain, fates: Sequence[Fate]) -> dict[str, Any]:
 
 def drain_lines(drain: Drain, fates: Sequence[Fate]) -> Iterator[str]:
     when = f", as known at {drain.known.as_of:%Y-%m-%d %H:%M:%S} UTC" if drain.known.as_of else ""
-    what = f"{counted(len(fates), 'pod')}: {outcomes(summary(fates))}." if fates else "no pods."
+    counts = [f"{number} {_WORDS[outcome][number > 1]}" for outcome, number in summary(fates).items()]
+    what = f"{counted(len(fates), 'pod')}: {', '.join(counts)}." if fates else "no pods."
     yield f"Cluster {plain(drain.known.cluster) or '(none)'}{when}: {what}"
     if not drain.budgets_are_listed:
         read = counted(len(drain.cluster.budgets), "PodDisruptionBudget was", "PodDisruptionBudgets were")
         yield f"{read} read, and no complete list of them: there may be others, which refuse more pods."
-
-
-def outcomes(found: Mapping[Outcome, int]) -> str:
-    """The numbers of pods by their fate."""
-    return ", ".join(f"{number} {_WORDS[outcome][number > 1]}" for outcome, number in found.items())
 
 
 def drain_rows(fates: Sequence[Fate]) -> Result:

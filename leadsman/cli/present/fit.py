@@ -1,13 +1,12 @@
 """Formats the answer of `leadsman fit` for people and for programs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final
 
 import msgspec
 
 from common.amounts import counted
 from common.text import plain
-from leadsman.cli.present.drain import outcomes
 from leadsman.cli.present.tables import of_text, raw_rows
 from sql.database.open import Result
 from sql.questions.cells import CELL, Column
@@ -15,7 +14,6 @@ from sql.questions.fit import ClusterFacts
 from streams.questions.fit import Answer, NodeAnswer
 from streams.questions.fit_preemption import PreemptionAnswer, VictimAnswer
 from streams.questions.fit_request import MILLI, FitRequest
-from streams.questions.moves import MovesAnswer
 from streams.rules.events.admission import amount, of
 from streams.rules.scheduling.scores import MOST, WEIGHTS
 from streams.rules.values.quantity import format_quantity
@@ -24,7 +22,6 @@ SURE: Final = {"exact": "CPU ids", "count": "CPU counts", "none": "pod specs"}
 """Words for the evidence behind the verdict on NUMA nodes, by the source's fidelity."""
 _VICTIMS: Final = 10
 """Maximum number of pods that are named."""
-_NO_PLAN: Final = "No restarts of known pods would make room on one NUMA node."
 _VERDICT: Final = 2
 """Position of the column after which the score is inserted."""
 
@@ -59,7 +56,6 @@ def fit_lines(
         )
     yield from _score_lines(found)
     yield from _preemption_lines(found.preemption)
-    yield from _moves_lines(found.moves, found.nodes)
     if found.not_judged:
         yield f"Not judged: {plain('; '.join(found.not_judged))}."
 
@@ -97,28 +93,6 @@ def _preemption_lines(found: PreemptionAnswer | None) -> Iterator[str]:
         yield "Whether preemption would make room for it is unknown."
     if found.unknown:
         yield f"Unknown about preemption: {plain('; '.join(found.unknown))}."
-
-
-def _moves_lines(found: MovesAnswer | None, nodes: Sequence[NodeAnswer]) -> Iterator[str]:
-    if found is None:
-        return
-    node = plain(found.node)
-    if not found.restarts:
-        yield f"{node} takes it on one NUMA node without a restart." if node else _NO_PLAN
-    else:
-        yield f"After {counted(len(found.restarts), 'restart')}, {node} would take it on one NUMA node:"
-    for number, each in enumerate(found.restarts, start=1):
-        pod = plain(f"{each.namespace}/{each.pod} ({each.controller})")
-        where = "returns" if each.to == found.node else f"goes to {plain(each.to)} or another node; cordon {node}"
-        yield f"{number}. {pod} {where}. Then {counted(each.largest_fit_cpus, 'CPU')} fit one NUMA node."
-    if found.restarts:
-        yield "Wait until each is Ready, then ask again: kubelets decide anew, and other pods can take the room."
-    if any(each.node == found.node and each.verdict == "fits" for each in nodes) and found.restarts:
-        yield f"{node} takes it now too, but across NUMA nodes: its kubelet does not insist on one."
-    if found.kept:
-        yield f"Other holders of exclusive CPUs are not restarted: {outcomes(found.kept)}."
-    if found.unknown:
-        yield f"Unknown about restarts: {plain('; '.join(found.unknown))}."
 
 
 def _victim(each: VictimAnswer) -> str:

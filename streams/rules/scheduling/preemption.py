@@ -21,7 +21,7 @@ _NEVER: Final = "its preemptionPolicy is Never"
 _GATED: Final = "it has scheduling gates"
 _NO_LOWER: Final = "no pod has a lower priority"
 _NOT_ENOUGH: Final = "no node would take it, even without all pods of lower priority"
-NO_BUDGETS: Final = "which pods are protected: the list of PodDisruptionBudgets was not read"
+_BUDGETS: Final = "which pods are protected: the list of PodDisruptionBudgets was not read"
 _PRIORITY: Final = "the value of its priority class"
 _ALL_0: Final = "the priorities of bound pods: each is 0, or was not read"
 _PASSING: Final = "whether a node takes it as it is"
@@ -136,7 +136,7 @@ def _best(targets: Sequence[Target]) -> list[Target]:
 
 def _doubts(best: Target, targets: int, *, all_budgets: bool) -> Iterator[str]:
     if not all_budgets:
-        yield NO_BUDGETS
+        yield _BUDGETS
     if not best.is_sure:
         yield f"which of equally important pods goes: others on {best.node} are as old, or their start was not seen"
     if targets > MOST_TRIED:

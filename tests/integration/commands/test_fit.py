@@ -5,9 +5,7 @@ reserved ones of NUMA node 0; node-5 and node-6 hold 8 + 10 exclusive CPUs (6 an
 node-4 12 + 12 (2 and 4), node-3 12 + 16 (2 and 0). Allocatable are 30 CPUs.
 """
 
-import gzip
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -295,34 +293,3 @@ def test_only_one_pod_that_waits_can_be_asked_by_its_name(
     done = leadsman("fit", *arguments, db=late_joiners)
     assert (done.returncode, done.stdout) == (2, "")
     assert says in " ".join(done.stderr.split())
-
-
-def test_restarts_make_room_on_one_numa_node(tmp_path: Path, late_joiners: Path) -> None:
-    """On NUMA node 1 of node-1 are 4 CPUs free; a pod of 4 leaves it. The example's pods have no controller."""
-    assert fit(late_joiners, "--cpu", "8", "--moves")[1]["moves"] == {
-        "node": "",
-        "restarts": [],
-        "kept": {"ends": 33},
-        "unknown": [],
-    }
-    assert fit(late_joiners, "--cpu", "4", "--moves")[1]["moves"]["node"] == "node-1"
-    owner = '"ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "controller": true}]'
-    text = gzip.decompress(LATE_JOINERS.read_bytes()).decode()
-    capture = tmp_path / "owned.jsonl"
-    capture.write_text(re.sub(r'("metadata": \{)("name": "exclusive-)', rf"\1{owner}, \2", text))
-    succeeds("replay", capture, "--quiet", db=tmp_path / "db")
-    moves = fit(tmp_path / "db", "--cpu", "8", "--moves")[1]["moves"]
-    restart = {"namespace": "shop", "pod": "exclusive-1-04", "controller": "ReplicaSet r", "to": "node-5"}
-    assert (moves["node"], moves["restarts"]) == ("node-1", [{**restart, "largest_fit_cpus": 8}])
-    done = leadsman("fit", "--cpu", 8, "--exclusive", "--moves", db=tmp_path / "db")
-    assert "1. shop/exclusive-1-04 (ReplicaSet r) goes to node-5 or another node" in done.stdout
-    assert "the list of PodDisruptionBudgets was not read" in " ".join(done.stdout.split())
-
-
-@pytest.mark.parametrize(
-    "arguments", [("--cpu", "500m"), ("--cpu", "4"), ("--cpu", "4", "--exclusive", "--count", "2")]
-)
-def test_moves_are_planned_for_one_pod_with_exclusive_cpus(late_joiners: Path, arguments: tuple[str, ...]) -> None:
-    done = leadsman("fit", *arguments, "--moves", db=late_joiners)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "--moves asks about" in done.stderr
