@@ -1,6 +1,7 @@
 """Removes the passwords in shell commands. Does no I/O."""
 
 import re
+from bisect import bisect_left
 from typing import Final
 
 REDACTED: Final = "[redacted]"
@@ -10,12 +11,17 @@ _GAP: Final = r"(?:[ \t]{1,8}|\\{0,4}[\"'],? ?\\{0,4}[\"'])"
 _WORD: Final = r"\\*[\"']?(?![-\[])[^\s\"'\\|;]{1,200}(?:\\*[\"'](?=\s))?"
 _PORT: Final = r"(?:[0-9.]{7,15}:)?[0-9]{1,5}(?::[0-9]{1,5})?(?:/[a-z]{3,4})?(?![^\s\"'\],\\])"
 _FLAGS: Final = rf"(?>(?:{_GAP}-(?:\w{{0,7}}[Cr]{_GAP}[0-9]{{1,9}}|\w{{1,8}})){{1,6}})"
-_ECHO: Final = r"\b(?:echo|printf|yes)(?:[ \t]{1,8}-[neE]{1,3}){0,2}[ \t]{1,8}"
+_SPACE: Final = r"(?:[ \t]|\\t){1,8}"
+"""White space in a line, also of a text in JSON."""
+_ECHO: Final = rf"(?:\b|\\[nrt])(?:echo|printf|yes)(?:{_SPACE}-[neE]{{1,3}}){{0,2}}{_SPACE}"
 _READS: Final = (
     r"(?:-stdin\b|\b(?:ch|smb)?passwd\b|(?<![\w-])su[ \t]|\bsudo[ \t]{1,8}-\w{0,3}[sS]\b|-fd[ =]0\b"
     r"|\b(?:kinit|cryptsetup|login)\b|\bsecrets?[ \t]{1,8}(?:add|create|generic|put|set|versions)\b"
     r"|\bpass[ \t]{1,8}insert\b|--with-token\b"
-    r"|--from-file\S{0,80}/stdin\b|-pass\w{0,4} stdin\b|\bxargs\b[^\n|;]{0,80}[ \t]-p\b)"
+    r"|--from-file\S{0,80}/stdin\b|-pass\w{0,4} stdin\b"
+    r"|\bxargs\b[^\n|;]{0,80}?[ \t]"
+    r"(?:mysql\w{0,10}|mariadb\w{0,10}|sshpass|mongo\w{0,10}|cqlsh|beeline|rabbitmqadmin)\b"
+    r"[^\n|;]{0,80}?[ \t]-p(?![a-z]))"
 )
 """Finds a command that reads a password, from a terminal or a pipe."""
 _SHORT_FLAG: Final = re.compile(
@@ -39,7 +45,7 @@ _SHORT_FLAG: Final = re.compile(
     r"(?P<within>\\{0,4}[\"'])?[\w.-]{1,100}="
     rf"|\bmc{_GAP}alias{_GAP}set(?:{_GAP}{_WORD}){{3}}{_GAP}"
     rf"|\bcurl\b[^\n|;]{{0,200}}?{_GAP}-b(?:{_GAP}|(?!{_GAP}))(?=[\"']?[^\s\"'=;]{{1,200}}=)"
-    rf"|{_READS}[^\n|;]{{0,200}}?(?:<<<[ \t]{{0,8}}|<[ \t]{{0,8}}<\([ \t]{{0,8}}{_ECHO})"
+    rf"|{_READS}[^\n|;<]{{0,200}}?(?:<<<[ \t]{{0,8}}|<[ \t]{{0,8}}<\([ \t]{{0,8}}{_ECHO})"
     rf"|{_GAP}-p(?:{_GAP}|=)(?=[^\s\"']*[A-Za-z])(?=[^\s\"']*[0-9!#%^*?])(?=[^\s\"']*[A-Z!#%^*?])(?![{{$])))"
     r"(?!\[redacted|[-/<>&\s])(?(within)(?:(?!(?P=within))[\s\S])+|(?(around)(?:(?!(?P=around))[\s\S])+"
     r"|(?:(?P<quote>\\*[\"'])(?![\],])(?:(?!(?P=quote)).)+|[^\s\"'\]]+)))"
@@ -50,14 +56,24 @@ program.
 A mixed word has both cases and digits, or punctuation that no path, port or protocol has. MySQL's clients take no
 password after `-p` and a space, so a number there is a port.
 """
+_FILTER: Final = (
+    r"(?:(?:sudo|xargs(?:[ \t]{1,8}-\w{1,20}(?:[ \t]{1,8}[0-9]{1,5})?){0,3}|[A-Z_]{1,20}=\S{0,40})[ \t]{1,8}){0,4}"
+    r"(?:[\w./-]{0,60}/)?"
+    r"(?:(?:[efz]|rip)?grep|rg|[gmn]?awk|sed|cut|head|tail|wc|sort|uniq|less|more|tee(?![^\n|;]{0,200}>\())(?![\w-])"
+)
+"""Finds a command that only filters or copies text: the words after it are patterns and files."""
 _READER: Final = re.compile(
-    r"(?P<quote>\\{0,4}[\"'])?[ \t]{0,8}(?:\\\r?\n[ \t]{0,8})?\|\s{0,20}(?:\\\r?\n|[^\n|;]){0,200}?" + _READS
+    r"(?P<quote>\\{0,4}[\"'])?[ \t]{0,8}(?:\\\r?\n[ \t]{0,8})?(?<!\|)\|(?!\|)"
+    rf"(?>(?:\s|\\\r?\n){{0,20}})(?!{_FILTER})(?:\\\r?\n|[^\n|;]){{0,200}}?{_READS}"
 )
 """Finds a pipe into a program that reads a password, from the end of the piped text."""
 _HERE: Final = re.compile(
-    r"<<-?[ \t]{0,8}\\{0,4}[\"']?(?P<end>[A-Za-z_]\w{0,60})(?:(?!\\{1,4}n)[^\n]){0,400}(?:\n|\\{1,4}n)"
+    r"(?<!<)<<-?(?!<)[ \t]{0,8}\\{0,4}[\"']?(?P<end>[A-Za-z_]\w{0,60})(?=[\s\"'\\|&;<>)])"
+    r"(?:(?!\\{1,4}n)[^\n]){0,400}(?:\n|\\{1,4}n)"
 )
 """Finds the beginning of a text for a command, up to the end of its line."""
+_END: Final = re.compile(r"(?:^|\\n)(?:[ \t]|\\t){0,20}([A-Za-z_]\w{0,60})(?=[\s\"'\\|&;<>),\]}]|\Z)", re.MULTILINE)
+"""Finds a line that can end such a text."""
 _HAS_READ: Final = re.compile(_READS)
 _SAYS: Final = re.compile(_ECHO + r"(?=[^\s|])")
 _LONGEST_ECHO: Final = 40
@@ -109,13 +125,23 @@ def _line_start(text: str, least: int, end: int) -> int:
 
 
 def _without_here(text: str) -> str:
-    """Redact the lines that follow a command that reads a password, up to their end."""
+    """Redact the lines that follow a command that reads a password, if their end is in the text.
+
+    All ends are found before, so the time stays linear.
+    """
     pieces, at, searched = list[str](), 0, 0
+    ends: dict[str, list[re.Match[str]]] = {}
+    for end in _END.finditer(text):
+        ends.setdefault(end[1], []).append(end)
     for here in _HERE.finditer(text):
         line = _line_start(text, max(at, searched), here.start())
         searched = here.end()
-        if here.start() >= at and _HAS_READ.search(text, line, here.end()):
-            end = re.compile(rf"(?:^|\\n)[ \t]*{here['end']}\b", re.MULTILINE).search(text, here.end())
-            pieces += text[at : here.end()], REDACTED, "\n" if end and text[end.start()] != "\\" else ""
-            at = end.start() if end else len(text)
+        if here.start() < at or not _HAS_READ.search(text, line, here.end()):
+            continue
+        later = ends.get(here["end"], [])
+        first = bisect_left(later, here.end(), key=re.Match.start)
+        if first < len(later):
+            start = later[first].start()
+            pieces += text[at : here.end()], REDACTED, "" if text[start] == "\\" else "\n"
+            at = start
     return "".join(pieces) + text[at:]

@@ -54,6 +54,17 @@ _OPAQUE_LEAST: Final = 20
 _VARIABLE: Final = rf"[\w.-]{{0,60}}{_NAME}"
 _QUOTED: Final = r"(?P<{0}>\\*[\"'])(?:(?!(?P={0}))(?:\\.|.))+"
 """A quoted value, up to the same quote; a quote inside has a backslash."""
+_STALE: Final = r"(?!(?<![\w\"'-])(?:session|cookies?):\s?\\*[\"'][a-z -]{1,40}\\*[\"'])"
+"""Refuses words in quotes after a session or cookies: no digit, so they describe it."""
+_COUNT: Final = (
+    r"(?!(?-i:(?<=[\s,;(](?:pass|PASS):)|(?<=\A(?:pass|PASS):)|(?<=[\s,;(](?:pass|PASS): )|(?<=\A(?:pass|PASS): ))"
+    r"[0-9]{1,5}(?:\.[0-9]{1,3})?%?(?:[\s,;)/\"'\\\].]|\Z))"
+)
+"""Refuses the number or percentage of tests that pass; Go's fields are capitalised."""
+_OF_OBJECTS: Final = (
+    r"(?!(?-i:(?<=\ssecret:)(?<!client secret:)|(?<=\Asecret:))(?-i:[a-z0-9.,-]+)(?:\Z|[,;)]|\s(?!\w+:\S)))"
+)
+"""Refuses names of Secrets in a sentence; in Go's text another field follows."""
 _SECRET: Final = re.compile(
     r"(?P<url>(?P<slashes>://|%3A%2F%2F)(?:(?:(?<=amqp://)|(?<=iadb://)|(?<=odb://)|(?<=res://)|(?<=sql://)|(?<=srv://))"
     r"[^\s\"'@:]{1,200}:[^\s\"']{1,200}@|(?<=//)[^/\s\"'?#]+@|[^/\s\"'?#]{1,2000}@|[^/\s\"'?#%]{1,200}%3A[^/\s\"'?#%]{1,200}%40"
@@ -69,20 +80,21 @@ _SECRET: Final = re.compile(
     r"|(?P<cookies>(?<![\w./-])(?:set-)?cookie2? ?: ?(?:\\*[\"'](?=[^\s;=\"']{1,200}=))?)(?!\[redacted)"
     r"(?=[^\s;=]{1,200}=|(?<=: )(?=[^\s;\"'\[]{0,60}[0-9])[^\s;\"'\[]{8})"
     r"(?:[^\r\n\"']|(?<==)(?P<crumb>[\"'])[^\r\n\"']*(?P=crumb)(?=[;\s\"']|\Z))+"
-    r"|(?P<crumbs>\bcookies?(?:\\*[\"'])?\s?[:=]\s?[{(\[])(?!\[?redacted)[^{}()\[\]\r\n]+"
+    r"|(?P<crumbs>\bcookies?(?:\\*[\"'])?\s?[:=]\s?[{(\[])(?!\[?redacted)"
+    r"(?=[^{}()\[\]\r\n]{0,400}?[=:]|(?=[^\s\d]{0,60}\d)[^\s{}()\[\]]{8})[^{}()\[\]\r\n]+"
     r"|(?P<jar>--cookie[ =](?P<jarred>[\"'])?)(?=[^\s;=]{1,200}=)(?(jarred)[^\r\n\"']+|[^\s\"']+)"
     r"|(?P<oracle>(?:\bsqlplus\b[^\n|;/]{0,99}[ \"']|"
     r"\bjdbc:oracle:\w{1,5}:)[\w$#]{1,60}/)(?!\[redacted)[^\s\"'@/]+(?=@)"
     rf"|(?P<env>\bname:{_VARIABLE},? ?value:)(?!\[redacted)"
     r"(?:(?!value(?:from)?:)[^\r\n]){1,4000}?(?=,? ?valuefrom:)"
-    rf"|(?P<printed>\{{{_VARIABLE} )(?!\[redacted)[^{{}}\r\n]{{1,4000}}?(?= (?:<?nil>?|0x[0-9a-f]+)\}})"
+    rf"|(?P<printed>\{{{_VARIABLE} )(?!\[redacted)[^{{}}\r\n]{{1,4000}}?(?= (?:<nil>|0x[0-9a-f]+)\}})"
     r"|(?P<http>\bcookie\{name:(?:[^\s,]{1,200}),? ?value:)(?!\[redacted)[^\s,}]+"
     rf"|(?P<pair>\bname(?:\\*[\"'])?\s{{0,8}}[:=]\s{{0,8}}(?:\\*[\"'])?[\w.-]{{0,60}}{_NAME}(?:\\*[\"'])?,?\s{{0,40}}"
     r"(?:\\*[\"'])?value(?:\\*[\"'])?\s{0,8}[:=]\s{0,8}(?P<paired>\\*[\"'])?)(?!\[redacted)"
     r"(?(paired)(?:(?!(?P=paired)).)+|[^\s\"',}\]]+)"
     r"|(?P<sql>\b(?:identified (?:with \w{1,40} )?(?:by|as)(?: password)?|password) (?P<told>\\*[\"']))(?!\[redacted)"
     r"(?:(?!(?P=told)).)+(?=(?P=told))"
-    rf"|(?P<set>(?:{_NAME}|{_EXACT})(?:\\*[\"'])?\s*(?:=>|:=|[:=])\s*(?:\[\]string\{{|\[)?){_QUOTED.format('quote')}"
+    rf"|(?P<set>{_STALE}(?:{_NAME}|{_EXACT})(?:\\*[\"'])?\s*(?:=>|:=|[:=])\s*(?:\[\]string\{{|\[)?){_QUOTED.format('quote')}"
     rf"|(?P<name>(?:{_NAME}|{_EXACT}(?!\s*=\s*[{{(\[])|signature|(?<![a-z])sig)\s*=\s*(?:\\*[\"'])?)(?!(?:none|null|nil|true|false)\b)"
     r"(?:[^\s&\"',;]|[,;&](?![\w-]{0,40}[=:]|[\s\"']|\Z)|'(?=\w))+"
     rf"|(?P<block>^[ \t]*(?:- )?[\w.-]{{0,40}}{_NAME}:[ \t]*[|>][+-]?[ \t]*\r?\n(?P<indent>[ \t]+))[^\r\n]*"
@@ -90,7 +102,7 @@ _SECRET: Final = re.compile(
     rf"|(?P<line>(?<=\n)[ \t]*(?:- )?[\w.-]{{0,40}}{_NAME}:[ \t]+)(?![|>\[\"'])[^\r\n\"']+"
     rf"|(?P<tag><[\w:.-]{{0,40}}{_NAME}>)[^<]+"
     rf"|(?P<member>(?<![\w/:.@\"'-])[a-z_]{{0,40}}{_NAME}:)(?=[^\s:/])(?!\[redacted)"
-    r"(?:(?<=pass:)|(?<=password:)|(?<=passwd:)|(?<=passphrase:)|(?<=pwd:)|(?!v?[0-9]{1,5}(?:\.|\b)))"
+    rf"(?:(?<=pass:){_COUNT}|(?<=password:)|(?<=passwd:)|(?<=passphrase:)|(?<=pwd:)|(?!v?[0-9]+(?:\.|\b)){_OF_OBJECTS})"
     r"(?:[^\s\]},;\"'\\]|,(?=[^\s\]},;:\"'\\]+[\s\]},]))+"
     rf"|(?P<flag>(?:(?<![\w-])--?[a-z0-9_-]{{0,40}}{_NAME}|\bconfig(?:ure)? set \S{{0,60}}{_NAME}"
     r"|\b(?:requirepass|masterauth)) (?:\\*[\"'])?)(?![-=:\[]|stdin\b)[^\s\"',;]+"
@@ -100,7 +112,7 @@ _SECRET: Final = re.compile(
     r"|(?P<netrc>\blogin \S{1,200} password )[^\s\"']+"
     r"|(?P<said>(?<![\w.=/-])(?:password|passwd|passphrase)(?: is| was| ->)? [\"']?)"
     r"(?=[^\s\"']*[0-9])(?=[^\s\"']*[a-z])[^\s\"',;]+"
-    rf"|(?P<prose>{_NAME}(?:\\*[\"'])?: )(?![a-z]+(?:[ ,;:]|\.(?!\w))|[\"'\[(<{{])[^\s\"',;]+",
+    rf"|(?P<prose>{_NAME}(?:\\*[\"'])?: ){_COUNT}(?![a-z]+(?:[ ,;:]|\.(?!\w))|[\"'\[(<{{])[^\s\"',;]+",
     re.IGNORECASE | re.DOTALL | re.MULTILINE,
 )
 """Finds a URL's user info, headers, and values that a query, an assignment, JSON, YAML, XML, a Go struct or a flag
@@ -179,10 +191,10 @@ _WORDS: Final = (
 )
 _SAID: Final = (
     *("bearer ", "basic ", "password ", "passwd ", "passphrase ", "pass ", "masterauth ", "identified "),
-    *("config set ", "configure set "),
+    *("config set ", "configure set ", "<nil>}", " 0x"),
 )
 """Substrings that show a possible secret in a document without any of the other marks."""
-_SAID_IN_A_WORD: Final = ("authorization", '\\"value', "value:")
+_SAID_IN_A_WORD: Final = ("authorization", '\\"value', "value:", "bearer\\", "basic\\")
 """Further substrings, without a space: most documents have no space."""
 
 
@@ -193,10 +205,10 @@ def _behind(texts: Iterable[str]) -> str:
 _GITLAB: Final = ("pat", "dt", "rt", "wt", "ffct", "soat", "cbt", "ft", "imt", "agent", "ptt")
 # searches begin with one character, because Python finds that fastest
 _DASH: Final = re.compile(
-    rf"-(?<=[KXiklpstxy \"']-)(?:(?<=t-)(?:{_behind(f'gl{each}-' for each in _GITLAB)})"
+    rf"-(?<=[KXiklpstxy \"'(\[{{=,;:]-)(?:(?<=t-)(?:{_behind(f'gl{each}-' for each in _GITLAB)})"
     r"|(?<=k-)(?<=sk-)|(?<=p-)(?:(?<=xapp-)|(?<=sq0[a-z]{2}p-))|(?<=i-)(?:(?<=pypi-)|(?<=xai-)|(?<=nvapi-))|(?<=s-)(?<=gloas-)"
     r"|(?<=x-)(?<=pplx-)|(?<=X-)(?<=GOCSPX-)|(?<=y-)(?<=key-)|(?<=K-)(?<=NRAK-)|(?<=l-)(?<=pul-)"
-    r"|(?<=[ \"']-)(?=-|[PpawUu]|[a-z]{1,4}u|[a-z]{1,20}(?:pass|word|token|secret) )|(?<=\\t-)(?=[Ppaw]))"
+    r"|(?<=[ \"'(\[{=,;:]-)(?=-|[PpawUu]|[a-z]{1,4}u|[a-z]{1,20}(?:pass|word|token|secret) ))"
 )
 _SLACK: Final = re.compile(r"xox[a-z]-")
 _DOT: Final = re.compile(r"\.(?:(?<=hv[bsr]\.)|(?<=ya29\.)|(?<=SG\.)|(?=atlasv1\.)|(?<=s\.)(?=\w{24}(?!\w)))")
@@ -214,6 +226,8 @@ _COLON: Final = re.compile(
 )
 
 
+_ESCAPES: Final = ("\\u", "\\b", "\\f", "\\n-", "\\r-", "\\t-")
+"""Escapes in JSON of characters that can hide a name, and of white space before a flag."""
 _BREAK: Final = re.compile(r"[\n\t]")
 _KEY_ID: Final = re.compile(r"SK[0-9a-f]{32}")
 _ATLASSIAN: Final = re.compile(r"AT[ABC][A-Z]{1,2}[0-9]?x")
@@ -264,6 +278,7 @@ def is_suspicious(document: str) -> bool:
         "@" in document
         or _may_be_opaque(document)
         or not document.isascii()
+        or "\x7f" in document
         or ("\\" in document and _is_suspicious_escape(document))
         or ("%" in document and "%40" in document)
         or _without_keys_of_addresses(document) != document
@@ -288,7 +303,9 @@ def _may_name_secret(folded: str) -> bool:
 
 
 def _is_suspicious_escape(document: str) -> bool:
-    return "\\u00" in document or ('\\":' in document and _has_secret_name_before(document.lower(), '\\":'))
+    return any(map(document.__contains__, _ESCAPES)) or (
+        '\\":' in document and _has_secret_name_before(document.lower(), '\\":')
+    )
 
 
 def _has_word(folded: str) -> bool:

@@ -21,6 +21,8 @@ EXTRAS: Final[Mapping[str, str]] = {"google": "agent", "grpc": "agent"}
 
 _SURPLUS: Final = re.compile(r"Got unexpected extra arguments? \((.+)\)", re.DOTALL)
 """Click's message: the error itself names no word."""
+_GIVEN: Final = "leadsman.given"
+"""Key of the context's `meta` for the words of the command line: Click's message joins those that it names."""
 MOST_FILES: Final = 65_536
 
 
@@ -104,7 +106,8 @@ def _seen(error: click.ClickException) -> click.ClickException:
     if surplus and isinstance(error, click.UsageError) and error.ctx:
         from leadsman.cli.surplus import meant
 
-        error.message = f"{error.message}. {meant(surplus[1].split()[0], error.ctx)}".rstrip(" .")
+        given = [each for each in error.ctx.meta.get(_GIVEN, ()) if f"{surplus[1]} ".startswith(f"{each} ")]
+        error.message = f"{error.message}. {meant(max(given, key=len, default=''), error.ctx)}".rstrip(" .")
     error.message = plain(error.message, MESSAGE)
     return error
 
@@ -152,6 +155,7 @@ class Commands(click.Group):
         """Find a command. Raises UsageError for an unknown one, with the nearest name."""
         if args[0] not in COMMANDS and not args[0].startswith("-"):
             ctx.fail(f"No such command {args[0]!r}. {nearest(args[0], COMMANDS)}".strip())
+        ctx.meta[_GIVEN] = tuple(args)
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:

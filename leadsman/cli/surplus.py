@@ -18,11 +18,19 @@ def meant(word: str, ctx: click.Context) -> str:
     if len(word) > MESSAGE or not word.strip():
         return ""
     options = {param.name: param.opts[0] for param in ctx.command.params if isinstance(param, click.Option)}
-    if "db" in options and Path(word).exists():
+    if "db" in options and _is_file(word):
         return f"To ask about a file, replay it first: leadsman replay {argument(word)}"
     names = (_POD,) if _POD in options and "/" in word else _taken(ctx)
     found = [f"{options[name]} {argument(word)}" for name in names if name in options]
     return f"Did you mean {' or '.join(filter(None, (', '.join(found[:-1]), found[-1])))}?" if found else ""
+
+
+def _is_file(word: str) -> bool:
+    """Return False also for a word that no file system takes, and in a folder that may not be read."""
+    try:
+        return Path(word).exists()
+    except (OSError, ValueError):
+        return False
 
 
 def _taken(ctx: click.Context) -> tuple[str, ...]:

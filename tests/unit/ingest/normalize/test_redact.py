@@ -239,6 +239,16 @@ def test_ids_of_volumes_instances_images_and_gpus_are_no_secrets(text: str) -> N
         "cannot pull postgres:16@sha256:0123456789abcdef from registry.example/postgres",
         "sqlplus /nolog failed; jdbc:oracle:thin:@db:1521/app",
         "user pass-through is off, db passed, keypair k1, login passed 3 of 3",
+        "login << ERROR: see below\nThe node was low on resource: memory\nERROR: x",
+        "user login <<EOF missing\nFailedMount volume x\nNodeNotReady",
+        "printf 'a b' | grep -c 'login'",
+        "echo start; kubectl logs web-1 | grep login",
+        "echo start; kubectl logs web-1 |\n  /usr/bin/zgrep -i passwd",
+        "echo start | sudo awk '/su / {print}'; echo end | LC_ALL=C sed s/login/x/ | xargs -n 1 grep login",
+        "echo start | tee /run/login; ls || login",
+        "echo start || docker login --password-stdin",
+        "echo 1 > /x | xargs kill -p 5",
+        "echo a | xargs -n1 ps -p",
     ],
 )
 def test_ports_paths_protocols_and_ids_behind_a_short_flag_stay(text: str) -> None:
@@ -268,6 +278,21 @@ def test_of_a_command_only_the_password_goes() -> None:
         "map[password:1234 user:b]": "map[password:[redacted] user:b]",
         "Config{Password:12,34,User:b,Port:1}": "Config{Password:[redacted],User:b,Port:1}",
         "chpasswd <<EOF\nroot:X1\nEOF\nls": "chpasswd <<EOF\n[redacted]\nEOF\nls",
+        "sh -c 'cat <<EOF | login\nX1\nEOF'\nBackOff": "sh -c 'cat <<EOF | login\n[redacted]\nEOF'\nBackOff",
+        "docker login --password-stdin <<<X1\nexit 1\nno space left on device": (
+            "docker login --password-stdin <<<[redacted]\nexit 1\nno space left on device"
+        ),
+        "passwd <<< 'X1'\nEOF": "passwd <<< '[redacted]'\nEOF",
+        "echo X1 | grep X | docker login --password-stdin": "echo [redacted] | docker login --password-stdin",
+        "echo X1 | sudo -S grep a /b": "echo [redacted] | sudo -S grep a /b",
+        "echo X1 | tee >(passwd --stdin bob)": "echo [redacted] | tee >(passwd --stdin bob)",
+        "echo X1 | xargs mysql -u bob -p": "echo [redacted] | xargs mysql -u bob -p",
+        "map[host:db secret:hunter2 user:b]": "map[host:db secret:[redacted] user:b]",
+        "no client secret:hunter2 here": "no client secret:[redacted] here",
+        "map[pass:1234 user:b]": "map[pass:[redacted] user:b]",
+        "{Host:db Pass:1234 User:b}": "{Host:db Pass:[redacted] User:b}",
+        "session: 'x1' failed": "session: '[redacted]' failed",
+        "{DB_PASSWORD a b <nil>}": "{DB_PASSWORD [redacted] <nil>}",
         'GET / Cookie: a=b; c="X1"\nHost: h': "GET / Cookie: [redacted]\nHost: h",
         "mc alias set m http://minio:9000 bob X1 --api S3v4": (
             "mc alias set m http://minio:9000 bob [redacted] --api S3v4"
@@ -340,6 +365,24 @@ def test_every_shape_of_a_credential_is_replaced(text: str, around: str) -> None
     assert is_suspicious(msgspec.json.encode({"key": message}).decode())
     assert CANARY not in json.dumps(_redacted({"metadata": {"name": "e"}, "error": message}, "events"))
     assert CANARY.encode() not in without_secrets(message.encode())
+
+
+WRAPPERS = ("{}", "\n{}", "a\n{}\n", "\t{}", "\r\n{}", '"{}"', "'{}'", "({})", "[{}]", "a {} b", "\x08{}", "a: {}")
+
+
+@pytest.mark.parametrize("text", [*SHAPES, *(f"it said {each}" for each in TOKENS)])
+def test_a_document_with_a_text_that_loses_something_is_suspicious(text: str) -> None:
+    """A line break and a tab are two characters of JSON."""
+    texts = {around.format(each) for around in WRAPPERS for each in (text, text.replace(" ", "\t"))}
+    changed = {each for each in texts if scrub(each) != each}
+    assert changed
+    assert [each for each in changed if not is_suspicious(json.dumps({"a": each}))] == []
+
+
+@pytest.mark.parametrize("text", ["to\x7fken=X1", "to\x08ken=X1", "to\x0cken=X1", "a\n-u bob:X1", "(--token X1)"])
+def test_a_name_behind_a_control_character_is_suspicious(text: str) -> None:
+    assert scrub(text) != text
+    assert is_suspicious(json.dumps({"a": text}))
 
 
 @pytest.mark.parametrize("token", TOKENS)
@@ -445,6 +488,14 @@ def test_scrubbing_twice_changes_nothing_more(text: str) -> None:
         "docker login <<A\n",
         "<<A\\\n",
         "login <(echo ",
+        "login <( ",
+        "su <<\u2039 ",
+        "su <<< ",
+        "su <<a ",
+        "su <<a\n",
+        "|xargs mysql ",
+        "| sudo xargs -a -a -a ",
+        "|tee login ",
         "curl -b",
         "name:pass,value:a,",
         "{PASS a ",
@@ -497,6 +548,16 @@ def test_a_reference_to_a_secret_stays() -> None:
         'daemonset auth={"cpu":"500m","memory":"640Mi"}, no instance type satisfied it',
         "password 3 times wrong, basic setup done",
         "map[tokens:5 secret:1.2.3 token:8080]",
+        "tests pass:12 fail:3, no pass:1, by pass:100%, pass:99.5%",
+        "pass:3,fail:2",
+        "(pass: 12, fail: 3) PASS:12/15",
+        "secret:20240506 mounted, token:123456 of 3",
+        "failed to get secret:a,b in ns",
+        "secret:registry-1, secret:registry.2",
+        "cookies: [container runtime is down]",
+        "taint {token usage high nil}, cpu {cpu 500m <nil>}",
+        'session: "stale" for pod x',
+        "cookie: 'not set'",
         "cookie: not found, cookies: 3 of 4, a session closed",
         "cat <<EOF | kubectl apply -f -\nkind: Pod\nEOF",
         "echo ready | su-exec is not there; ls /run | grep secret",

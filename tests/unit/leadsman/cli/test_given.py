@@ -7,10 +7,12 @@ import sys
 from pathlib import Path
 from typing import Final
 
+import click
 import pytest
 
 from leadsman.cli.exits import EXIT_NO_DATABASE, EXIT_NO_KUBECONFIG, EXIT_NO_SOURCE, EXIT_USAGE
 from leadsman.cli.given import ReadableFile
+from leadsman.cli.surplus import meant
 from paths import ROOT
 from unit.leadsman.cli.test_lazy import HEAVY
 
@@ -115,6 +117,40 @@ def test_a_word_that_a_command_does_not_expect_has_the_option_that_takes_it(
     status, error, _ = answered(tmp_path, *arguments.split())
     assert status == EXIT_USAGE
     assert told in error
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("my node",), "(my node). Did you mean --node 'my node' or --cluster 'my node'?"),
+        (("my node", "other"), "(my node other). Did you mean --node 'my node' or --cluster 'my node'?"),
+        (("one", "two"), "(one two). Did you mean --node one or --cluster one?"),
+        (("", "two"), "( two)\n"),
+        (("a" * 290,), f"({'a' * 200}"),
+        (("ü" * 150,), f"({'ü' * 150})"),
+        (("empty.json/a",), "Did you mean --node empty.json/a"),
+    ],
+)
+def test_a_hint_has_the_whole_word_of_a_shell_and_any_word_is_a_mistake(
+    words: tuple[str, ...], told: str, tmp_path: Path
+) -> None:
+    """A file's name has at most 255 bytes, and no file is below another one."""
+    status, error, _ = answered(tmp_path, "query", "nodes", *words)
+    assert status == EXIT_USAGE
+    assert told in error
+
+
+def test_a_word_with_a_zero_byte_or_in_a_closed_folder_is_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A shell cannot pass a zero byte, and the root user may read every folder."""
+    ctx = click.Context(click.Command("query", params=[click.Option(["--db"]), click.Option(["--node"])]))
+    ctx.params["name"] = "nodes"
+    assert meant("a\x00b", ctx) == r"Did you mean --node 'a\x00b'?"
+
+    def closed(path: Path) -> bool:
+        raise PermissionError(str(path))
+
+    monkeypatch.setattr(Path, "exists", closed)
+    assert meant("closed/a", ctx) == "Did you mean --node closed/a?"
 
 
 def test_a_file_that_may_not_be_read_is_reported_as_such(tmp_path: Path) -> None:
