@@ -66,9 +66,7 @@ def _joined(key: tuple[str, ...], others: Iterable[tuple[str, ...]]) -> tuple[st
     fuller = [
         other
         for other in others
-        if other != key
-        and any(key)
-        and all(mine in {"", its} for mine, its in zip(key, other, strict=True))
+        if other != key and any(key) and all(mine in {"", its} for mine, its in zip(key, other, strict=True))
     ]
     return fuller[0] if len(fuller) == 1 else key
 

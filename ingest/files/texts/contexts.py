@@ -19,7 +19,8 @@ _SWITCH: Final = (
 )
 _PROMPT: Final = re.compile(
     r"(?P<indent>[ \t]*)(?P<prompt>(?:\([^)\n]{0,120}\) ?){0,3}"
-    rf"(?:\[[^\]\n]{{1,80}}\]|PS [^\n>]{{0,80}}|[\w.@:~/+-]{{0,80}}(?: [\w.@:~/+-]{{1,60}})? ?){_SIGN})[ \t]*(?P<typed>.*)"
+    rf"(?:\[[^\]\n]{{1,80}}\]|PS [^\n>]{{0,80}}|[\w.@:~/+-]{{0,80}}(?: [\w.@:~/+-]{{1,60}})? ?){_SIGN})"
+    r"[ \t]*(?P<typed>.*)"
 )
 """Matches a line with a prompt."""
 _BARE: Final = re.compile(
@@ -146,7 +147,7 @@ class _Session:
 
     def _of(self, command: str, shown: str, *, in_loop: bool) -> Selected:
         """Return the cluster of one command: its own flags come before what was selected above it."""
-        named = {kind: name for kind, name in reversed(_FLAG.findall(command))}
+        named = dict(_FLAG.findall(command))
         if (front := _IN_FRONT.search(command)) is not None:
             named.setdefault("kubeconfig", front[1])
         if any(map(_VARIABLE.search, named.values())) and (in_loop or "{}" in named.values()):

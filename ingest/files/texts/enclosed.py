@@ -1,4 +1,4 @@
-"""Finds the lines that are part of a YAML object: commands of a pod's script are there, too, and nobody typed them."""
+"""Finds the lines that are part of a YAML object: nobody typed the commands of a pod's script."""
 
 import re
 from collections.abc import Sequence

@@ -65,8 +65,8 @@ _GLUED_LAST: Final = re.compile(
 """Matches the prompt behind the last output."""
 _GLUED_NAME: Final = re.compile(r"(?P<word>[\w.-]{1,96})(?P<host>@[\w.-]{1,64}):[~/][^\s`]{0,80}[#$%>][ \t]+(?=\w)")
 """Matches a prompt, perhaps with the end of the output before its name."""
-_VALUED: Final = re.compile(r"[ \t]+\"?[\w./-]{1,317}\"?:[ \t]")
-"""Matches the start of a line of an object."""
+_VALUED: Final = re.compile(r"[ \t]+\"?[\w./-]{1,317}\"?:[ \t]|\([^)\n]{1,120}\)")
+"""Matches the start of a line of an object, or of a prompt with a context or an environment."""
 _ANY_PROMPT: Final = re.compile(r"\s*(?:\[[^\]\n]{1,80}\]|[\w.@:~/-]{0,80} ?)[$#%>\u276f\u279c](?:\s.*)?")
 """Matches a line of a terminal, with or without a command."""
 _INLINE: Final = re.compile(rf"`(?:sudo )?{_TOOL}[ \t]+(?P<args>{_VERBS}[^`\n]{{0,2000}})`")

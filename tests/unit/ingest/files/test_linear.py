@@ -11,8 +11,9 @@ from ingest.files.history import Fact
 from ingest.files.recognize import Thing
 from ingest.files.sniff import kind_of
 from ingest.files.texts.ages import Printed
+from ingest.files.texts.contexts import selected_lines
 from ingest.files.texts.exported import IS_EXPORTED
-from ingest.files.texts.fragments import Command, Fragment
+from ingest.files.texts.fragments import Command, Fragment, unglued
 from ingest.files.texts.logs import Logs
 from ingest.files.texts.mixed import split_mixed
 from ingest.files.texts.pasted import pasted_parts
@@ -117,4 +118,25 @@ def test_a_log_of_many_machines_is_not_compared_with_each_node_and_event(tmp_pat
     began = time.process_time()
     found = _log(tmp_path, [f"n{number}" for number in range(8_000)], [*nodes, *map(_met, range(8_000))])
     assert {fact.node for fact in found} == {f"n{number}.example" for number in range(8_000)}
+    assert time.process_time() - began < 10
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "".join(f"u{number}@h:~$ kubectl get no --context c{number}\n" for number in range(20_000)),
+        "kubectl " + "x.ops@bastion:~$ kubectl get no --context c " * 20_000,
+        "kubectl\n" + '"x.ops@bastion:~$ kubectl get no' * 20_000,
+        "kubectl " + "a" * 500_000 + "@h:~$ x",
+        "for x in kubectl --context a\n" * 20_000,
+        "$ kubectl --context a \\\n" * 20_000,
+        "kind: x\n" + "#\n\n" * 100_000 + " x\n$ kubectl --context a get no\n",
+        "$ kubectl --context a get no;" * 20_000,
+    ],
+)
+def test_prompts_and_contexts_are_looked_for_in_a_time_that_grows_with_the_text(text: str) -> None:
+    """A pass for each name of a prompt once made this quadratic."""
+    began = time.process_time()
+    unglued(text)
+    selected_lines(text.encode())
     assert time.process_time() - began < 10
