@@ -53,7 +53,7 @@ _STICKY: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
 )
 """Selects a cluster for all commands below."""
 _MOST_CONTINUED: Final = 20
-_MOST_OF_LOOP: Final = 50
+_MOST_OF_LOOP: Final = 20
 
 
 class Selected(NamedTuple):
