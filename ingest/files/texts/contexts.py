@@ -34,7 +34,7 @@ _SWITCHES: Final = re.compile(rf"(?:sudo )?(?:{_SWITCH}|(?:kubectl|oc)[ \t]+conf
 _SHOWS: Final = re.compile(r"(?:#|(?:echo|printf|alias|git|e?grep|rg|man|history)\b)")
 """Matches a part of a line that only prints or looks for the text of a command."""
 _PARTS: Final = re.compile(r"[;|&]+")
-_LOOP: Final = re.compile(r"(?:for|while|until)[ \t]")
+_LOOP: Final = re.compile(r"(?:[^\n]{0,200}[|;&][ \t]*)?(?:for|while|until)[ \t]")
 _DONE: Final = re.compile(r"\bdone\b")
 _VARIABLE: Final = re.compile(r"\$|\{\}|`")
 _VALUE: Final = r"[= ][ \t]*['\"]?([^\s'\"`;&|]{1,253})"

@@ -1,4 +1,4 @@
-"""Tables of commands on narrow terminals. A backtest opens its own engine, which needs a process without another one."""
+"""Tables of commands on narrow terminals. A backtest opens its own engine, and a process can have only one."""
 
 from collections.abc import Sequence
 from pathlib import Path

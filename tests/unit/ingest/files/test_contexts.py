@@ -161,6 +161,9 @@ def test_every_form_of_a_command_selects_its_cluster(tmp_path: Path, command: st
         '$ for c in eu us; do echo "== $c"; kubectl --context $c get nodes; done',
         "$ for c in eu us; do kubectx $c; kubectl get nodes; done",
         "$ echo eu us | xargs -n1 -I{} kubectl --context {} get nodes",
+        "$ kubectl config get-contexts -o name | while read c; do kubectl --context $c get nodes; done",
+        "for c in eu us; do\n  kubectl config use-context $c\n  kubectl get nodes\ndone",
+        "$ for f in *.conf; do KUBECONFIG=$f kubectl get nodes; done",
         "$ kubectl --context eu get nodes; kubectl --context us get nodes",
     ],
 )
