@@ -1,54 +1,90 @@
 """Splits the files of dumps by the contexts of the commands in them: each is a cluster."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Final
 
-from ingest.files.dumps import DumpFile, whole
-from ingest.files.lines import SourceError, SourceFile
+from common.text import plain
+from ingest.files.around import as_utf8
+from ingest.files.dumps import DumpFile
+from ingest.files.lines import DamagedError, SourceError, SourceFile
 from ingest.files.sniff import kind_of
-from ingest.files.texts.contexts import SEVERAL, clusters_in, of_cluster
+from ingest.files.texts.contexts import SEVERAL, Line, Selected, selected_lines
 from ingest.files.texts.mixed import LIMIT_BYTES
 
-_MOST: Final = 64
-"""Maximum number of clusters in one text, which is read once for each."""
 _BY_PROGRAMS: Final = frozenset({".json", ".yaml", ".yml"})
+_MOST: Final = 32
+"""Maximum number of clusters of a dump: each is read on its own."""
+_KINDS: Final = ("context", "cluster", "kubeconfig", "server", "cloud")
+_LOOP: Final = "a loop over clusters, whose output does not say which printed it; save each cluster's alone"
+_TOO_MANY: Final = f"commands for more than {_MOST} clusters; save each cluster's output alone"
 
 
 def by_context(files: Sequence[DumpFile], refused: list[SourceError]) -> dict[str, list[DumpFile]]:
     """Return the files by cluster, where their commands name several; else all of them, under the empty name.
 
     A text of several clusters is a file of each. Text that names none is of none of them: its cluster is unknown.
-    `refused` gets an error for the output of a loop over clusters, and for a text of very many.
+    `refused` gets an error for the output of a loop over clusters.
     """
-    named = list[tuple[DumpFile, set[str]]]()
-    for file in files:
-        clusters = clusters_in(_typed(file))
-        if len(clusters) > _MOST:
-            what = (
-                f"{len(clusters)} clusters in one text, of which at most {_MOST} are read; save each cluster's alone"
-            )
-            refused.append(SourceError.of(file.path, what))
-        else:
-            named.append((file, clusters))
-    contexts = set().union(*(clusters for _, clusters in named)) - {""}
-    if len(contexts) <= 1 and SEVERAL not in contexts:
-        return {"": [file for file, _ in named]} if named else {}
+    read = [(file, selected_lines(_typed(file))) for file in files]
+    printed = {line.selected for _, lines in read for line in lines if line.is_output}
+    names = _named(printed - {SEVERAL})
+    if len(set(names.values()) - {""}) <= 1 and SEVERAL not in printed:
+        return {"": list(files)} if files else {}
+    if len(set(names.values())) > _MOST:
+        refused += [SourceError.of(file.path, _TOO_MANY) for file, lines in read if lines]
+        return {"": left} if (left := [file for file, lines in read if not lines]) else {}
     found: dict[str, list[DumpFile]] = {}
-    for file, clusters in named:
+    for file, lines in read:
+        selected = {line.selected for line in lines if line.is_output}
+        if SEVERAL in selected:
+            refused.append(SourceError.of(file.path, _LOOP))
+        clusters = {names[each] for each in selected - {SEVERAL}}
+        if not selected or (clusters == {""} and len(selected) == 1):
+            found.setdefault("", []).append(file)
+            continue
         for each in sorted(clusters):
-            if each == SEVERAL:
-                what = "a loop over clusters, whose output does not say which printed it; save each cluster's alone"
-                refused.append(SourceError.of(file.path, what))
-            elif clusters == {""}:
-                found.setdefault("", []).append(file)
-            elif kind_of(of_cluster(_typed(file), each)) is not None:
-                found.setdefault(each, []).append(file._replace(context=each))
+            text = _of_cluster(lines, each, names)
+            if kind_of(text) is not None:
+                found.setdefault(each, []).append(file._replace(text=text))
     return found
+
+
+def _named(selected: Iterable[Selected]) -> dict[Selected, str]:
+    """Return the cluster of each selection: all are one unless two names of the same kind differ.
+
+    A selection that lacks a kind is of the only other one with a name in common; else its cluster is its own.
+    """
+    selected = set(selected)
+    kinds = [kind for kind in _KINDS if len({getattr(each, kind) for each in selected} - {""}) > 1]
+    keys = {each: tuple(getattr(each, kind) for kind in kinds) for each in selected}
+    fullest = set(keys.values()) if len(keys) <= 4 * _MOST else set()
+    return {each: plain(" ".join(filter(None, _joined(key, fullest))), 253) for each, key in keys.items()}
+
+
+def _joined(key: tuple[str, ...], others: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+    fuller = [
+        other
+        for other in others
+        if other != key and any(key) and all(mine in {"", its} for mine, its in zip(key, other, strict=True))
+    ]
+    return fuller[0] if len(fuller) == 1 else key
+
+
+def _of_cluster(lines: Iterable[Line], cluster: str, names: Mapping[Selected, str]) -> bytes:
+    """Return a text with only the lines of a cluster, in as many lines."""
+    return "\n".join(line.text if names.get(line.selected) == cluster else "" for line in lines).encode()
 
 
 def _typed(file: DumpFile) -> bytes:
     """Return a file that may hold typed commands, unpacked; empty for others, which a program wrote."""
-    if file.path.stat().st_size > LIMIT_BYTES or (file.in_folder and file.path.suffix in _BY_PROGRAMS):
+    if file.in_folder and file.path.suffix in _BY_PROGRAMS:
         return b""
-    with SourceFile(file.path) as source:
-        return whole(source)[0]
+    chunks, size = list[bytes](), 0
+    with SourceFile(file.path) as source, suppress(DamagedError):
+        for chunk in source.chunks():
+            chunks.append(chunk)
+            size += len(chunk)
+            if size > LIMIT_BYTES:
+                return b""
+    return as_utf8(b"".join(chunks))

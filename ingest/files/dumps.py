@@ -23,7 +23,6 @@ from ingest.files.lines import DamagedError, Meter, SourceError, SourceFile, nam
 from ingest.files.otlp import LOGS, logged
 from ingest.files.recognize import Thing, is_manifest, kind_in_path, node_in_path, recognize
 from ingest.files.sniff import FileKind, file_kind, kind_of
-from ingest.files.texts.contexts import of_cluster
 from ingest.files.texts.fragments import unstarred
 from ingest.files.texts.mixed import LIMIT_BYTES, split_mixed
 from ingest.files.texts.shipped import lines_beside, lines_in, texts_in
@@ -58,8 +57,8 @@ class Snapshot(NamedTuple):
 class DumpFile(NamedTuple):
     path: Path
     in_folder: bool
-    context: str | None = None
-    """The context whose lines are read, of a text with several; None of any other file."""
+    text: bytes | None = None
+    """The lines of one cluster, of a text with several; None of any other file."""
 
 
 def read_dump(files: Sequence[DumpFile], meter: Meter, snapshot: Snapshot) -> Iterator[Observed | Unreadable]:
@@ -117,9 +116,8 @@ class _Dump:
         kind = file_kind(path)
         with SourceFile(path) as source:
             data, damage = whole(source)
-        if file.context is not None:
-            data = of_cluster(data, file.context)
-            kind = kind_of(data) or FileKind.TEXT
+        if file.text is not None:
+            data, kind = file.text, kind_of(file.text) or FileKind.TEXT
         log_lines, newest = self._add(kind, data, file, skipped)
         is_nothing = (len(self._facts), len(self._pasted)) == before[:2] and not log_lines
         if kind is FileKind.TEXT and newest is None and is_nothing and not skipped:

@@ -179,16 +179,33 @@ def _fullest(facts: list[Fact]) -> Fact:
 
 
 def _not_replaced(facts: Iterable[Fact]) -> Iterator[Fact]:
-    """Yield facts without rows of a Node that a later table of the same text replaces: each shows one moment."""
-    tables = dict[str, Fact]()
+    """Yield facts in which the rows of a Node in the tables of one text are one: each table shows one moment.
+
+    A later row replaces only what it states.
+    """
+    tables = dict[str, tuple[Fact, dict[str, Any]]]()
     for fact in facts:
         made = _ANY.decode(fact.thing.raw)
         ready = [each for each in made["status"].get("conditions", ()) if each["type"] == "Ready"]
         if made["kind"] == "Node" and ready and "lastHeartbeatTime" not in ready[0]:
-            tables[fact.position.source] = fact
+            source = fact.position.source
+            tables[source] = fact, (_replaced(tables[source][1], made) if source in tables else made)
         else:
             yield fact
-    yield from tables.values()
+    for fact, made in tables.values():
+        yield fact._replace(thing=fact.thing._replace(raw=msgspec.json.encode(made)))
+
+
+def _replaced(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the later of two rows with what only the earlier one states: an empty text states nothing."""
+    made = {**earlier, **{key: value for key, value in later.items() if value != "" or key not in earlier}}
+    for key in earlier.keys() & later.keys():
+        before, value = earlier[key], later[key]
+        if isinstance(before, dict) and isinstance(value, dict):
+            made[key] = _replaced(before, value)
+        elif key == "conditions":
+            made[key] = list({each["type"]: each for each in (*before, *value)}.values())
+    return made
 
 
 def _rank(made: Mapping[str, Any]) -> tuple[bool, bool, int]:

@@ -6,7 +6,7 @@ off, the paths of columns (rules: pasted-text).
 
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import pairwise, zip_longest
 from typing import Final, NamedTuple
 
@@ -47,10 +47,8 @@ _TYPED: Final = re.compile(
     rf"(?:[^\n`]{{0,100}}?[$#>%»\u276f\u279c~]\**[ \t]*|[ \t*]*)(?:sudo )?{_TOOL}[ \t]+(?P<args>{_VERBS}.{{0,2000}})"
 )
 _ALIAS: Final = re.compile(rf"{_PROMPTED}(?P<args>.{{0,2000}})")
-_HOSTED: Final = re.compile(r"[ \t]*([\w.-]{1,32}@[\w.-]{1,64}):[^\n`]{0,80}?[#$%>]", re.MULTILINE)
+_HOSTED: Final = re.compile(r"^[ \t]*([\w.-]{1,32}@[\w.-]{1,64}):[^\n`]{0,80}?[#$%>]", re.MULTILINE)
 """Matches a prompt at the start of a line."""
-_MOST_HOSTS: Final = 16
-"""A session has few prompts; the text is searched once for each."""
 _GLUED: Final = re.compile(
     r"(?:(?<=[^\s`'\"(])(?=[ \t]{0,8}(?:(?<![\w-])[a-z_][\w-]{0,31}@[\w.-]{1,64}:[~/][^\s`]{0,80}[#$%>]"
     r"|\[[\w.-]{1,32}@[\w.-]{1,64} [^\]\s]{1,80}\][#$%])@)|(?<=[.}])(?=\$@))".replace(
@@ -65,6 +63,10 @@ _GLUED_LAST: Final = re.compile(
     re.MULTILINE,
 )
 """Matches the prompt behind the last output."""
+_GLUED_NAME: Final = re.compile(r"(?P<word>[\w.-]{1,96})(?P<host>@[\w.-]{1,64}):[~/][^\s`]{0,80}[#$%>][ \t]+(?=\w)")
+"""Matches a prompt, perhaps with the end of the output before its name."""
+_VALUED: Final = re.compile(r"[ \t]+\"?[\w./-]{1,317}\"?:[ \t]|\([^)\n]{1,120}\)")
+"""Matches the start of a line of an object, or of a prompt with a context or an environment."""
 _ANY_PROMPT: Final = re.compile(r"\s*(?:\[[^\]\n]{1,80}\]|[\w.@:~/-]{0,80} ?)[$#%>\u276f\u279c](?:\s.*)?")
 """Matches a line of a terminal, with or without a command."""
 _INLINE: Final = re.compile(rf"`(?:sudo )?{_TOOL}[ \t]+(?P<args>{_VERBS}[^`\n]{{0,2000}})`")
@@ -175,10 +177,33 @@ def unglued(text: str) -> str:
     """
     if not any(each in text for each in ("kubectl", "oc ", "_manager_state")):
         return text
-    text = _GLUED_LAST.sub("", _GLUED.sub("\n", text))
-    for host in list(dict.fromkeys(_HOSTED.findall(text)))[:_MOST_HOSTS]:
-        text = re.sub(rf"(?<=[^\s`'\"(])(?={re.escape(host)}:[~/][^\s`]{{0,80}}[#$%>][ \t]+\w)", "\n", text)
-    return text
+    text = _cut(text, ((found.start(), found.end(), "\n") for found in _GLUED.finditer(text)))
+    text = _cut(text, ((found.start(), found.end(), "") for found in _GLUED_LAST.finditer(text)))
+    hosts = set(_HOSTED.findall(text))
+    ends = (_end_of_output(found, hosts) for found in _GLUED_NAME.finditer(text)) if hosts else ()
+    return _cut(text, ((end, end, "\n") for end in ends if end is not None))
+
+
+def _end_of_output(found: re.Match[str], hosts: Collection[str]) -> int | None:
+    """Return the start of the longest known name in a prompt that does not begin a line."""
+    word, host = found["word"], found["host"]
+    number = next((number for number in range(len(word)) if word[number:] + host in hosts), None)
+    start = found.start() if number is None else found.start() + number
+    before = found.string[start - 1 : start]
+    return None if number is None or not before.strip("`'\"( \t\n") else start
+
+
+def _cut(text: str, spans: Iterable[tuple[int, int, str]]) -> str:
+    """Return text with other text in place of spans, except inside quotes and lines of objects."""
+    pieces, end, quotes, is_valued = list[str](), 0, 0, _VALUED.match(text) is not None
+    for start, after, instead in spans:
+        begin = text.rfind("\n", end, start) + 1
+        quotes = text.count('"', begin, start) if begin else quotes + text.count('"', end, start)
+        is_valued = _VALUED.match(text, begin) is not None if begin else is_valued
+        is_inside = quotes % 2 == 1 or is_valued
+        pieces += text[end:start], text[start:after] if is_inside else instead
+        end = after
+    return "".join((*pieces, text[end:]))
 
 
 def is_typed(line: str) -> bool:

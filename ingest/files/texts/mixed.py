@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
+from ingest.files.texts.enclosed import inside_objects
 from ingest.files.texts.fragments import is_about_a_part, is_typed, unglued
 from ingest.model.objects.base import UNKNOWN_NAME
 
@@ -122,8 +123,9 @@ def _chunks(lines: list[str]) -> Iterator[tuple[list[str], list[str]]]:
     An object that starts below other text, at the start of a line, is separate, too.
     """
     marks, chunk, end, is_object = list[str](), list[str](), None, False
-    for line in lines:
-        if _FENCE.fullmatch(line) or is_typed(line) or _OTHER_COMMAND.match(line):
+    for line, is_inside in zip(lines, inside_objects(lines), strict=True):
+        is_value = is_inside or line.lstrip().startswith('"')
+        if not is_value and (_FENCE.fullmatch(line) or is_typed(line) or _OTHER_COMMAND.match(line)):
             yield marks, chunk
             marks, chunk, end, is_object = [line], [], None, False
             continue

@@ -6,7 +6,7 @@ import pytest
 
 from ingest.files.lines import SourceError
 from ingest.files.sources import read_sources
-from ingest.files.texts.contexts import clusters_in, of_cluster
+from ingest.files.texts.contexts import SEVERAL, selected_lines
 from ingest.model.observation import Observed
 
 READY = "NAME   STATUS   ROLES    AGE   VERSION\nn1     Ready    <none>   3d    v1.29.3\n"
@@ -76,25 +76,163 @@ def test_one_context_names_no_cluster(tmp_path: Path) -> None:
 def test_kubectx_goes_back() -> None:
     lines = ["$ kubectx a", "1", "$ kubectx b", "2", "$ kubectx -", "3", "$ kubectl --context c get no", "4"]
     text = "\n".join([*lines, "$ kubectl get no", "5"]).encode()
-    assert clusters_in(text) == {"a", "b", "c"}
-    assert [each for each in of_cluster(text, "a").decode().split("\n") if each.isdecimal()] == ["1", "3", "5"]
-    assert len(of_cluster(text, "b").split(b"\n")) == len(lines) + 2
+    printed = [(each.text, each.selected.context) for each in selected_lines(text) if each.is_output]
+    assert printed == [("1", "a"), ("2", "b"), ("3", "a"), ("4", "c"), ("5", "a")]
 
 
 def test_a_context_in_a_value_of_json_names_no_cluster() -> None:
     text = b'{\n  "a": "$ kubectl --context a get nodes",\n  "b": "$ kubectl --context b get nodes"\n}\n'
-    assert clusters_in(text) == {""}
+    assert {each.selected.context for each in selected_lines(text)} == {""}
+
+
+SCRIPTED = """apiVersion: v1
+kind: Pod
+metadata:
+  name: sync-1
+  namespace: ops
+  uid: u-1
+  creationTimestamp: "2024-05-06T08:00:00Z"
+spec:
+  nodeName: n1
+  containers:
+  - name: c
+    image: x
+    command:
+    - sh
+    - -c
+    - |
+      {}
+      /usr/bin/sync
+      {}
+status:
+  phase: Failed
+  reason: Evicted
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("export KUBECONFIG=/etc/a.conf", "export KUBECONFIG=/etc/b.conf"),
+        ("kubectl --context a get nodes", "kubectl --context b get nodes"),
+        ("# kubectl --context a get nodes", "$ kubectl --context b get nodes"),
+    ],
+)
+@pytest.mark.parametrize("before", ["", "The pod is:\n\n", "$ kubectl get pod sync-1 -n ops -o yaml\n"])
+def test_commands_in_the_script_of_a_pod_were_typed_by_nobody(
+    tmp_path: Path, before: str, first: str, second: str
+) -> None:
+    (tmp_path / "paste.txt").write_text(before + SCRIPTED.format(first, second))
+    (pod,) = (each.observation for each in read_sources([tmp_path / "paste.txt"]) if isinstance(each, Observed))
+    assert (pod.cluster, pod.resource) == ("default", "pods")
+    assert second.encode() in bytes(pod.object)
+    assert b'"Evicted"' in bytes(pod.object)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "$ kubectl --kubeconfig ~/all.conf --context {} get nodes",
+        "$ kubectl --context {} --cluster x get nodes",
+        "$ kubectl \\\n    --context {} get nodes",
+        "$ watch kubectl --context {} get nodes",
+        "$ watch -n 2 'kubectl --context {} get nodes'",
+        "$ time kubectl --context {} get nodes",
+        "$ ssh n1 uptime; kubectl --context {} get nodes",
+        "Output of `kubectl --context {} get nodes`:",
+        "```\nkubectl --context {} get nodes\n```",
+        "> kubectl --context {} get nodes",
+        "PS C:\\> kubectl --context {} get nodes",
+        "\u279c  ~ kubectl --context {} get nodes",
+        "    $ kubectl --context {} get nodes",
+    ],
+)
+def test_every_form_of_a_command_selects_its_cluster(tmp_path: Path, command: str) -> None:
+    """Otherwise a later table would replace that of another cluster."""
+    text = f"{command.replace('{}', 'eu')}\n{NOT_READY}{command.replace('{}', 'us')}\n{READY}"
+    (tmp_path / "paste.txt").write_text(text)
+    assert nodes(tmp_path / "paste.txt") == [("eu", False), ("us", True)]
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "$ for c in eu us\n> do\n>   kubectl --context $c get nodes\n> done",
+        '$ for c in eu us; do echo "== $c"; kubectl --context $c get nodes; done',
+        "$ for c in eu us; do kubectx $c; kubectl get nodes; done",
+        "$ echo eu us | xargs -n1 -I{} kubectl --context {} get nodes",
+        "$ kubectl config get-contexts -o name | while read c; do kubectl --context $c get nodes; done",
+        "for c in eu us; do\n  kubectl config use-context $c\n  kubectl get nodes\ndone",
+        "$ for f in *.conf; do KUBECONFIG=$f kubectl get nodes; done",
+        "$ kubectl --context eu get nodes; kubectl --context us get nodes",
+    ],
+)
+def test_the_output_of_several_clusters_together_is_refused(tmp_path: Path, loop: str) -> None:
+    (tmp_path / "paste.txt").write_text(f"{loop}\n{NOT_READY}{READY}")
+    with pytest.raises(SourceError, match="does not say which printed it"):
+        nodes(tmp_path / "paste.txt")
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("$ export KUBECONFIG=~/prod\n$ kubectl get nodes", "$ kubectl --context admin@prod get nodes"),
+        ("$ gcloud container clusters get-credentials prod\n$ kubectl get no", "$ kubectl --context g_prod get no"),
+        ("$ kubectl --context eu get nodes", "$ kubectl --kubeconfig=eu.conf get nodes"),
+        ("$ kubectl --kubeconfig=./eu.conf get nodes", "$ kubectl --kubeconfig=eu.conf get nodes"),
+        ("$ kubectl --context eu get nodes", "$ kubectl config use-context us\n$ kubectl --context eu get nodes"),
+    ],
+)
+def test_names_of_two_kinds_are_not_compared(tmp_path: Path, first: str, second: str) -> None:
+    (tmp_path / "paste.txt").write_text(f"{first}\n{READY}{second}\n{NOT_READY}")
+    assert nodes(tmp_path / "paste.txt") == [("default", False)]
+
+
+def test_a_prompt_glued_to_output_selects_its_cluster(tmp_path: Path) -> None:
+    asked = "ops@bastion:~$ kubectl --context a get pod c-0 -n shop -o jsonpath='{.status.message}'\n"
+    said = "The node was low on resource: memory. Threshold quantity: 100Mi, available: 60Mi."
+    glued = f"{said}ops@bastion:~$ kubectl --context b get nodes\n"
+    first = f"ops@bastion:~$ kubectl --context a get nodes\n{NOT_READY}"
+    (tmp_path / "paste.txt").write_text(first + asked + glued + READY)
+    assert nodes(tmp_path / "paste.txt") == [("a", False), ("b", True)]
+
+
+def test_more_clusters_than_the_limit_are_refused(tmp_path: Path) -> None:
+    texts = (f"$ kubectl --context c{number} get nodes\n{READY}" for number in range(33))
+    (tmp_path / "paste.txt").write_text("".join(texts))
+    with pytest.raises(SourceError, match="commands for more than 32 clusters; save each cluster's output alone"):
+        nodes(tmp_path / "paste.txt")
+
+
+def test_a_later_table_replaces_only_what_it_states(tmp_path: Path) -> None:
+    """The second table has no column for cordons, and the third none for amounts."""
+    columns = 'NAME:.metadata.name,CPU:.status.allocatable.cpu,READY:.status.conditions[?(@.type=="Ready")].status'
+    text = (
+        f"$ kubectl get nodes\n{NOT_READY.replace('NotReady  ', 'NotReady,SchedulingDisabled  ')}"
+        f"$ kubectl get nodes -o custom-columns='{columns}'\nNAME   CPU   READY\nn1     4     True\n"
+    )
+    (tmp_path / "paste.txt").write_text(text)
+    (node,) = (each.observation for each in read_sources([tmp_path / "paste.txt"]) if isinstance(each, Observed))
+    raw = bytes(node.object)
+    assert b'"unschedulable":true' in raw
+    assert b'"status":"True"' in raw
+    (tmp_path / "paste.txt").write_text(f"{text}$ kubectl get nodes\n{NOT_READY}")
+    read = [each.observation for each in read_sources([tmp_path / "paste.txt"]) if isinstance(each, Observed)]
+    raw = bytes(read[-1].object)
+    assert b'"unschedulable":false' in raw
+    assert b'"cpu":"4"' in raw
+    assert b'"status":"False"' in raw
 
 
 def test_what_a_loop_over_clusters_printed_is_of_none(tmp_path: Path) -> None:
     loop = "$ for c in eu us; do kubectl --context $c get nodes; done"
     (tmp_path / "paste.txt").write_text(f"$ kubectl get no\n{READY}{loop}\n{READY}{NOT_READY}")
-    read = []
-    with pytest.raises(SourceError, match="a loop over clusters, whose output does not say which printed it"):
-        read += [
-            each.observation.cluster for each in read_sources([tmp_path / "paste.txt"]) if isinstance(each, Observed)
-        ]
-    assert clusters_in((tmp_path / "paste.txt").read_bytes()) == {"", "$"}
+    read = list[str]()
+    with pytest.raises(SourceError, match="a loop over clusters, whose output does not say which printed it"):  # noqa: PT012
+        for each in read_sources([tmp_path / "paste.txt"]):
+            assert isinstance(each, Observed)
+            read.append(each.observation.cluster)
+    assert read == ["default"]
 
 
 @pytest.mark.parametrize(
@@ -109,17 +247,23 @@ def test_what_a_loop_over_clusters_printed_is_of_none(tmp_path: Path) -> None:
     ],
 )
 def test_a_loop_is_one_however_it_was_typed(loop: str) -> None:
-    text = f"{loop}{READY}{NOT_READY}".encode()
-    assert "$" in clusters_in(text)
-    assert READY.strip() in of_cluster(text, "$").decode()
+    lines = selected_lines(f"{loop}{READY}{NOT_READY}".encode())
+    assert {line.selected for line in lines if line.is_output} == {SEVERAL}
+    assert {line.text for line in lines if line.is_output} >= set(f"{READY}{NOT_READY}".splitlines())
 
 
 def test_behind_a_loop_a_command_is_of_its_own_cluster() -> None:
-    text = b"$ for c in eu us; do\n> kubectl --context $c get no\n> done\n1\n$ kubectl --context eu get no\n2\n"
-    assert of_cluster(text, "eu").decode().split("\n")[-2] == "2"
-    outside = b"$ for n in a b; do\n> kubectl get no $n\n> done\n$ kubectl --context $PROD get no\n2\n"
-    assert clusters_in(outside) == {"", "$PROD"}, "a variable outside of a loop is of one cluster"
+    loop = b"$ for c in eu us; do\n> kubectl --context $c get no\n> done\n1\n"
+    last = selected_lines(loop + b"$ kubectl --context eu get no\n2")[-1]
+    assert (last.text, last.selected.context) == ("2", "eu")
+
+
+def test_a_variable_outside_of_a_loop_is_of_one_cluster() -> None:
+    loop = b"$ for n in a b; do\n> kubectl get no $n\n> done\n"
+    last = selected_lines(loop + b"$ kubectl --context $PROD get no\n2")[-1]
+    assert (last.text, last.selected.context) == ("2", "$PROD")
 
 
 def test_a_loop_within_one_cluster_is_of_it() -> None:
-    assert clusters_in(b"$ for n in a b; do kubectl --context eu get node $n; done\n1\n") == {"eu"}
+    (_, line, _) = selected_lines(b"$ for n in a b; do kubectl --context eu get node $n; done\n1\n")
+    assert line.selected.context == "eu"

@@ -26,7 +26,7 @@ LATER = T0 + timedelta(minutes=5)
     ],
 )
 def test_a_bound_is_called_one(database: Database, or_earlier: bool, is_bounded: bool, words: str) -> None:
-    """With both, nothing is known but that it happened by the end."""
+    """If both are true, it happened by the end, and nothing else is known."""
     item = Item(Severity.WARNING, "An eviction", "Text.", (), "evictions", now=False, since=T0, until=LATER)
     item = item._replace(or_earlier=or_earlier, is_bounded=is_bounded)
     view = read_overview(database, Scope("c", T0, T0 + timedelta(hours=1)), ())

@@ -207,6 +207,8 @@ def test_a_prompt_glued_to_a_word_is_cut_off_only_if_another_prompt_has_its_name
         "I ran `ops@bastion:~$ kubectl get pods`",
         "(base) $ kubectl get pods",
         '"note": "ops@bastion:~$ kubectl get pods"',
+        '{"note": "First: ops@bastion:~$ kubectl get pods"}',
+        "ops@bastion:~$ id\n    note: first ops@bastion:~$ kubectl get pods",
     ],
 )
 def test_a_prompt_that_begins_a_line_or_is_quoted_stays(text: str) -> None:
