@@ -10,7 +10,7 @@ _OF_OBJECT: Final = re.compile(r"[A-Za-z\"'][^\s:]{0,253}:(?:\s|$)|- |---")
 
 
 def inside_objects(lines: Sequence[str]) -> list[bool]:
-    """Tell of each line whether it is part of a YAML object, whose lines have its indentation or more.
+    """Return for each line whether it is part of a YAML object, whose lines have its indentation or more.
 
     A comment is part of it if the object goes on below: `#` is also the prompt of root.
     """
