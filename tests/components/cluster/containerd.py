@@ -91,6 +91,10 @@ class Containerd:
     def has_image(self, image: str) -> bool:
         return bool(self._names(image))
 
+    def is_used(self, image: str) -> bool:
+        """Tell whether a container has it, which may have ended: its snapshot keeps the layers."""
+        return any(image in line.split() for line in self.ctr("containers", "list").stdout.splitlines())
+
     def remove_image(self, image: str) -> None:
         """Remove an image, by each name that it has, with its layers, as an administrator would."""
         self.ctr("images", "remove", "--sync", *self._names(image))

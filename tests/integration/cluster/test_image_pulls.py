@@ -56,6 +56,7 @@ def pull_twice(node: RealNode) -> None:
     run(node, FIRST, LOOPED)
     run(node, BESIDE, LOOPED)
     delete(node, FIRST, BESIDE)
+    eventually("the kubelet has removed their containers", lambda: not node.containerd.is_used(LOOPED))
     node.containerd.remove_image(LOOPED)
     run(node, REMOVED, LOOPED)
 
