@@ -156,7 +156,7 @@ def test_a_folder_that_cannot_be_written_is_refused_in_words(tmp_path: Path, rea
     with Disk(tmp_path / "disk", 1) as disk:
         (disk.folder / "status").touch()
         disk.protect()
-        with pytest.raises(DatabaseError, match=r"cannot be written.*Copy it to another disk"):
+        with pytest.raises(DatabaseError, match=r"is not writable.*Copy it to another disk"):
             connect(f"chdb://{disk.folder}", read_only=read_only)
 
 

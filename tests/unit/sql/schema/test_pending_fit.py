@@ -61,8 +61,12 @@ def pending(pod: str, cpus: int, exclusive: int = 0, **values: Any) -> PodBindin
 
 def node(name: str, *, cpus: int = 16, used: int = 0, pods: int = 0, **values: Any) -> list[Any]:
     """A node of so many CPUs, of which pods ask for `used`."""
-    known = {"kubelet_version": "v1.30.1", "ready": True, "allocatable": {"cpu": cpus * 1000, "pods": 10}}
-    amounts = {"cpu": (cpus * 1000, used * 1000), "pods": (10, pods)}
+    known = {
+        "kubelet_version": "v1.30.1",
+        "ready": True,
+        "allocatable": {"cpu": cpus * 1000, "memory": GIB, "pods": 10},
+    }
+    amounts = {"cpu": (cpus * 1000, used * 1000), "memory": (GIB, 0), "pods": (10, pods)}
     return [
         row(NodeRow, node=name, **(known | values)),
         *(

@@ -56,7 +56,7 @@ async def test_an_expelled_worker_sends_nothing_and_ends_even_if_it_rejoined() -
     membership.end()
     membership.confirm(fake.clock.instant())
     assert await _waits(membership)
-    with pytest.raises(MembershipLost, match="another has its partitions"):
+    with pytest.raises(MembershipLost, match="another worker has its partitions"):
         await membership.ending()
 
 
