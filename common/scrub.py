@@ -157,19 +157,8 @@ _UNSEEN: Final = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|[\x00-\x08\x0b\x0c\x0e-\x1f\
 _IS_NAME: Final = re.compile(rf"(?:{_NAME}|^{_EXACT})$", re.IGNORECASE)
 _LAST_WORDS: Final = (
     *("password", "passwd", "passphrase", "pass", "pwd", "pw", "secret", "token", "credential", "credentials"),
-    *(
-        "key",
-        "data",
-        "auth",
-        "cookie",
-        "cookies",
-        "cookie2",
-        "session",
-        "sessionid",
-        "session_id",
-        "sessid",
-        "connect.sid",
-    ),
+    *("key", "data", "auth", "cookie", "cookies", "cookie2", "session", "sessionid", "session_id", "sessid"),
+    "connect.sid",
 )
 """Last words of the secret names, for the quick tests."""
 _WORDS: Final = (

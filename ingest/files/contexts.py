@@ -15,7 +15,6 @@ from ingest.files.texts.mixed import LIMIT_BYTES
 _BY_PROGRAMS: Final = frozenset({".json", ".yaml", ".yml"})
 _MOST: Final = 32
 """Maximum number of clusters of a dump: each is read on its own."""
-_KINDS: Final = ("context", "cluster", "kubeconfig", "server", "cloud")
 _LOOP: Final = "a loop over clusters, whose output does not say which printed it; save each cluster's alone"
 _TOO_MANY: Final = f"commands for more than {_MOST} clusters; save each cluster's output alone"
 
@@ -24,14 +23,15 @@ def by_context(files: Sequence[DumpFile], refused: list[SourceError]) -> dict[st
     """Return the files by cluster, where their commands name several; else all of them, under the empty name.
 
     A text of several clusters is a file of each. Text that names none is of none of them: its cluster is unknown.
-    `refused` gets an error for the output of a loop over clusters.
+    `refused` gets an error for the output of a loop over clusters, and for each such text of a dump with too many.
     """
     read = [(file, selected_lines(_typed(file))) for file in files]
     printed = {line.selected for _, lines in read for line in lines if line.is_output}
     names = _named(printed - {SEVERAL})
-    if len(set(names.values()) - {""}) <= 1 and SEVERAL not in printed:
+    several = set(names.values())
+    if len(several - {""}) <= 1 and SEVERAL not in printed:
         return {"": list(files)} if files else {}
-    if len(set(names.values())) > _MOST:
+    if len(several) > _MOST:
         refused += [SourceError.of(file.path, _TOO_MANY) for file, lines in read if lines]
         return {"": left} if (left := [file for file, lines in read if not lines]) else {}
     found: dict[str, list[DumpFile]] = {}
@@ -56,7 +56,7 @@ def _named(selected: Iterable[Selected]) -> dict[Selected, str]:
     A selection that lacks a kind is of the only other one with a name in common; else its cluster is its own.
     """
     selected = set(selected)
-    kinds = [kind for kind in _KINDS if len({getattr(each, kind) for each in selected} - {""}) > 1]
+    kinds = [kind for kind in Selected._fields if len({getattr(each, kind) for each in selected} - {""}) > 1]
     keys = {each: tuple(getattr(each, kind) for kind in kinds) for each in selected}
     fullest = set(keys.values()) if len(keys) <= 4 * _MOST else set()
     return {each: plain(" ".join(filter(None, _joined(key, fullest))), 253) for each, key in keys.items()}

@@ -115,7 +115,7 @@ class _Dump:
         refused, skipped = len(self._snapshot.refused), Counter[str]()
         kind = file_kind(path)
         with SourceFile(path) as source:
-            data, damage = whole(source)
+            data, damage = _whole(source)
         if file.text is not None:
             data, kind = file.text, kind_of(file.text) or FileKind.TEXT
         log_lines, newest = self._add(kind, data, file, skipped)
@@ -372,7 +372,7 @@ def _unwrapped(part: Part, shipped: list[str] | None = None) -> Iterable[Part]:
     return (part,)
 
 
-def whole(file: SourceFile) -> tuple[bytes, DamagedError | None]:
+def _whole(file: SourceFile) -> tuple[bytes, DamagedError | None]:
     """Return a file's bytes as UTF-8, and the reason why the rest cannot be read."""
     chunks: list[bytes] = []
     size = 0
