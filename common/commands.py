@@ -87,7 +87,7 @@ def has_command(text: str) -> bool:
 
 
 def without_passwords(text: str) -> str:
-    """Repeat for the rest of the text, because a command can begin within the match of the one before it."""
+    """Redact passwords until nothing changes, because a command can begin within the match of the one before it."""
     text = _without_piped(text) if "|" in text else text
     text = _without_here(text) if "<<" in text else text
     while (left := _SHORT_FLAG.sub(lambda found: f"{found[1]}{found['quote'] or ''}{REDACTED}", text)) != text:

@@ -132,7 +132,7 @@ _CPU_TICKS: Final = re.compile(r"^cpu([0-9]{1,6}) ([0-9 ]+)$", re.MULTILINE)
 _IDLE: Final = slice(3, 5)
 """Columns of /proc/stat for idle and iowait."""
 _KINDS: Final = 8
-"""Columns up to guest, which is already counted in user."""
+"""Number of columns before guest, which is already counted in user."""
 
 
 class NumaUsage:

@@ -24,7 +24,7 @@ class _Mount(NamedTuple):
     point: str
     kind: str
     options: tuple[str, ...]
-    """True if the file system has these; a pod mounts it read-only."""
+    """Options of the file system itself; a pod mounts it read-only."""
 
     @property
     def is_on_disk(self) -> bool:

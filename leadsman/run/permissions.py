@@ -40,9 +40,9 @@ class Checked(NamedTuple):
     problem: str
     note: str = ""
     needed: bool = True
-    """Consequence that a reader should know if the permission is missing."""
+    """True if a reader should know that it is missing."""
     unknown_account: bool = False
-    """Words if the API server does not recognise the account."""
+    """True if the API server does not recognise the account."""
     resource: str = ""
     """Purpose of a permission."""
 

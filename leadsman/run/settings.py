@@ -31,7 +31,7 @@ DELIMITER: Final = "__"
 """Separator of a section and its setting, in a variable's name."""
 _LINK: Final = re.compile(r".*_SERVICE_(HOST|PORT.*)|.*_PORT_[0-9]+_(TCP|UDP|SCTP).*")
 _LINKED: Final = ("tcp://", "udp://", "sctp://")
-"""Prefixes of the variables that Kubernetes sets in a pod for each Service of its namespace."""
+"""Prefixes of the values that Kubernetes sets in a pod's variables for each Service of its namespace."""
 _SHOULD: Final = re.compile(r"^[A-Z][a-z]+ should ")
 _WIDTH: Final = 100
 _HEAD: Final = """\

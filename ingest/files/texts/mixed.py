@@ -21,7 +21,7 @@ _OTHER_COMMAND: Final = re.compile(r"(?:\[?[\w.-]{1,32}@[\w.-]{1,64}[: ][^\s`\"]
 """Matches the start of a line of a terminal with any command."""
 _BRACKETS: Final = ("}", "]")
 _MOST_BEFORE: Final = 20
-"""Matches lines of comments and warnings before an object."""
+"""Maximum number of lines of comments and warnings before an object."""
 _ASKED: Final = re.compile(r"/api/v1/nodes/([a-z0-9][a-z0-9.-]{0,252})/proxy/")
 _OBJECT: Final = re.compile(
     r"(?:\{\s*\"|\[\s*\{|(?:---|#[^\n]*|Warning:[^\n]*|\s)*(?:- )?(?:apiVersion|kind|items|metadata):)"

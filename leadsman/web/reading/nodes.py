@@ -14,7 +14,7 @@ from streams.rules.values.labels import zone_of
 
 MOST: Final = 100
 MOST_SIMILAR: Final = 5
-"""Names with similar spelling."""
+"""Maximum number of names with similar spelling."""
 
 
 class Match(NamedTuple):
