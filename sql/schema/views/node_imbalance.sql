@@ -64,22 +64,19 @@ WITH
         WHERE p.node != m.node AND NOT m.deleted AND NOT arrayExists(term -> meets(m.labels, term), p.choices)
         GROUP BY m.cluster, m.node
     ),
-    births AS (
-        SELECT m.cluster AS cluster, m.node AS node, b.older / t.pods AS before_birth
-        FROM (SELECT cluster, node, ifNull(created_at, toDateTime64(0, 6, 'UTC')) AS born FROM machines) AS m
-        INNER JOIN totals AS t ON t.cluster = m.cluster
-        ASOF LEFT JOIN (SELECT cluster, assumeNotNull(created_at) AS at, older FROM ages) AS b ON b.cluster = m.cluster AND b.at < m.born
-    ),
     elsewhere AS (
         SELECT
             m.cluster AS cluster, m.node AS node,
             r.older / t.pods AS before_return,
-            b.before_birth AS before_birth,
+            b.older / t.pods AS before_birth,
             k.pods / t.pods AS kept_away
-        FROM (SELECT cluster, node, ifNull(ready_since, toDateTime64(0, 6, 'UTC')) AS back FROM machines) AS m
+        FROM (
+            SELECT cluster, node, ifNull(ready_since, toDateTime64(0, 6, 'UTC')) AS back, ifNull(created_at, toDateTime64(0, 6, 'UTC')) AS born
+            FROM machines
+        ) AS m
         INNER JOIN totals AS t ON t.cluster = m.cluster
         ASOF LEFT JOIN (SELECT cluster, assumeNotNull(created_at) AS at, older FROM ages) AS r ON r.cluster = m.cluster AND r.at < m.back
-        INNER JOIN births AS b ON b.cluster = m.cluster AND b.node = m.node
+        ASOF LEFT JOIN (SELECT cluster, assumeNotNull(created_at) AS at, older FROM ages) AS b ON b.cluster = m.cluster AND b.at < m.born
         LEFT JOIN kept AS k ON k.cluster = m.cluster AND k.node = m.node
     ),
     arrivals AS (
