@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from streams.rules.eviction.signals import PID_AVAILABLE, is_low
-from streams.rules.values.expressions import Amount, choose, is_null
+from streams.rules.values.expressions import Amount, choose, is_null, shared
 from streams.rules.values.wording import counted, first_of, grouped, joined, percent, phrase, sized, where_known
 
 _STALLED_ON_MEMORY: Final = 10
@@ -60,7 +60,8 @@ def before_not_ready(
         choose(io_full_percent >= _STALLED_ON_IO, io, ""),
     )
     nothing = (conditions == "") & (evictions == 0)
-    return first_of((nothing & (was_seen == 0), "unknown"), (found == "", "no pressure was seen"), otherwise=found)
+    first, found = shared(found)
+    return first_of((nothing & (was_seen == 0), "unknown"), (first == "", "no pressure was seen"), otherwise=found)
 
 
 def without_threshold(signal: Amount, thresholds_assumed: Amount) -> Amount:
@@ -112,7 +113,8 @@ def nearly_full(
     few_bytes = phrase(sized(available_bytes), " of ", sized(capacity_bytes))
     left = choose(is_low(available_bytes, capacity_bytes), few_bytes, where_known(inodes_free, few_inodes))
     unless = choose(images_known, "", ", unless images are on it")
-    return choose(left == "", "", phrase(left, " left: the kubelet evicts and deletes nothing for it", unless, "."))
+    first, left = shared(left)
+    return choose(first == "", "", phrase(left, " left: the kubelet evicts and deletes nothing for it", unless, "."))
 
 
 def sizing(
@@ -138,7 +140,8 @@ def sizing(
     reckoned = joined(" ", where_known(outside_pods, reserve), where_known(fastest_fall, threshold))
     briefly = phrase("Unknown: measured for ", grouped(measured_seconds), " s, which is less than an hour.")
     unknown = choose(measured_seconds < _HOUR, briefly, "Unknown: what pods use together was not measured.")
-    return choose(reckoned == "", unknown, reckoned)
+    first, reckoned = shared(reckoned)
+    return choose(first == "", unknown, reckoned)
 
 
 REASONS: Final[Mapping[str, Callable[..., Amount]]] = {

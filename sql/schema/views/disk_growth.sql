@@ -55,7 +55,7 @@ WITH
     grown AS (
         SELECT
             u.cluster AS cluster, u.node AS node, u.namespace AS namespace, u.pod AS pod, u.uid AS uid,
-            u.kind AS kind, u.volume AS volume, max(u.ts) AS seen_at, argMax(u.bytes, u.ts) AS used_bytes,
+            u.kind AS kind, u.volume AS volume, any(l.last_at) AS last_at, argMax(u.bytes, u.ts) AS used_bytes,
             dateDiff('second', min(u.ts), max(u.ts)) AS span_seconds,
             if(count() < 4 OR span_seconds < 60, NULL,
                 simpleLinearRegression(toFloat64(dateDiff('millisecond', l.last_at, u.ts)) / 1000, toFloat64(assumeNotNull(u.bytes))).1) AS bytes_per_second
@@ -63,10 +63,11 @@ WITH
         INNER JOIN lasts AS l ON l.cluster = u.cluster AND l.node = u.node
         WHERE u.bytes IS NOT NULL
         GROUP BY u.cluster, u.node, u.namespace, u.pod, u.uid, u.kind, u.volume
+        HAVING max(u.ts) = last_at
     ),
     limited AS (
         SELECT
-            g.cluster AS cluster, l.last_at AS ts, g.node AS node, g.kind AS kind, g.namespace AS namespace, g.pod AS pod, g.uid AS uid, g.volume AS volume,
+            g.cluster AS cluster, g.last_at AS ts, g.node AS node, g.kind AS kind, g.namespace AS namespace, g.pod AS pod, g.uid AS uid, g.volume AS volume,
             g.used_bytes AS used_bytes, g.bytes_per_second AS bytes_per_second, g.span_seconds * 72 AS ahead_seconds,
             multiIf(
                 g.kind = 'volume', nullIf(s.volume_limits[g.volume], 0),
@@ -74,7 +75,6 @@ WITH
                 g.kind = 'pod', s.ephemeral_limit_bytes, NULL) AS limit_bytes,
             if(g.kind IN ('images', 'writable_layer'), 'imagefs.available', 'nodefs.available') AS signal
         FROM grown AS g
-        INNER JOIN lasts AS l ON l.cluster = g.cluster AND l.node = g.node AND l.last_at = g.seen_at
         LEFT JOIN (
             SELECT cluster, node, uid, argMax(volume_limits, ts) AS volume_limits,
                 argMax(tuple(log_limit_bytes), ts).1 AS log_limit_bytes, argMax(tuple(ephemeral_limit_bytes), ts).1 AS ephemeral_limit_bytes

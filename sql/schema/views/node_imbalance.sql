@@ -64,22 +64,19 @@ WITH
         WHERE p.node != m.node AND NOT m.deleted AND NOT arrayExists(term -> meets(m.labels, term), p.choices)
         GROUP BY m.cluster, m.node
     ),
-    births AS (
-        SELECT m.cluster AS cluster, m.node AS node, b.older / t.pods AS before_birth
-        FROM (SELECT cluster, node, ifNull(created_at, toDateTime64(0, 6, 'UTC')) AS born FROM machines) AS m
-        INNER JOIN totals AS t ON t.cluster = m.cluster
-        ASOF LEFT JOIN (SELECT cluster, assumeNotNull(created_at) AS at, older FROM ages) AS b ON b.cluster = m.cluster AND b.at < m.born
-    ),
     elsewhere AS (
         SELECT
             m.cluster AS cluster, m.node AS node,
             r.older / t.pods AS before_return,
-            b.before_birth AS before_birth,
+            b.older / t.pods AS before_birth,
             k.pods / t.pods AS kept_away
-        FROM (SELECT cluster, node, ifNull(ready_since, toDateTime64(0, 6, 'UTC')) AS back FROM machines) AS m
+        FROM (
+            SELECT cluster, node, ifNull(ready_since, toDateTime64(0, 6, 'UTC')) AS back, ifNull(created_at, toDateTime64(0, 6, 'UTC')) AS born
+            FROM machines
+        ) AS m
         INNER JOIN totals AS t ON t.cluster = m.cluster
         ASOF LEFT JOIN (SELECT cluster, assumeNotNull(created_at) AS at, older FROM ages) AS r ON r.cluster = m.cluster AND r.at < m.back
-        INNER JOIN births AS b ON b.cluster = m.cluster AND b.node = m.node
+        ASOF LEFT JOIN (SELECT cluster, assumeNotNull(created_at) AS at, older FROM ages) AS b ON b.cluster = m.cluster AND b.at < m.born
         LEFT JOIN kept AS k ON k.cluster = m.cluster AND k.node = m.node
     ),
     arrivals AS (
@@ -96,7 +93,9 @@ WITH
         GROUP BY cluster, node
     ),
     bound_here AS (
-        SELECT p.cluster AS cluster, p.node AS node, countIf(p.is_choosy AND c.others = 0) / count() AS stuck
+        SELECT
+            p.cluster AS cluster, p.node AS node, countIf(p.is_choosy AND c.others = 0) / count() AS stuck,
+            groupArray(tuple(p.created_at)) AS births
         FROM pods AS p
         LEFT JOIN (
             SELECT
@@ -120,26 +119,16 @@ WITH
         INNER JOIN machines AS m ON m.cluster = f.cluster AND m.node = f.node
         WHERE f.resource IN ('cpu', 'memory') AND f.allocatable > 0 AND NOT m.deleted
     ),
-    latecomers AS (
-        SELECT r.cluster AS cluster, r.resource AS resource, min(r.created_at) AS first_at
-        FROM ratios AS r
-        INNER JOIN births AS b ON b.cluster = r.cluster AND b.node = r.node
-        WHERE r.requested_ratio <= r.mean_ratio - 0.2 AND b.before_birth >= 0.5 AND r.ready = 1 AND NOT r.unschedulable AND NOT r.is_tainted
-        GROUP BY r.cluster, r.resource
-    ),
-    settled AS (
-        SELECT p.cluster AS cluster, p.node AS node, l.resource AS resource, l.first_at AS first_at, countIf(p.created_at < l.first_at) / count() AS older
-        FROM pods AS p
-        INNER JOIN latecomers AS l ON l.cluster = p.cluster
-        GROUP BY p.cluster, p.node, l.resource, l.first_at
-    ),
     judged AS (
         SELECT
             r.cluster AS cluster, r.node AS node, r.resource AS resource, r.requested_ratio AS requested_ratio,
             r.mean_ratio AS mean_ratio, r.created_at AS created_at, r.ready_since AS ready_since,
             e.before_return AS before_return, e.before_birth AS before_birth, e.kept_away AS kept_away,
-            a.fled AS fled, a.lost_at AS lost_at, b.stuck AS stuck, s.older AS older_than_others,
-            s.first_at AS others_came,
+            a.fled AS fled, a.lost_at AS lost_at, b.stuck AS stuck,
+            -- The first of the nodes that stay emptier because they joined later
+            minIf(r.created_at, r.requested_ratio <= r.mean_ratio - 0.2 AND e.before_birth >= 0.5 AND r.ready = 1 AND NOT r.unschedulable AND NOT r.is_tainted)
+                OVER (PARTITION BY r.cluster, r.resource) AS others_came,
+            arrayCount(birth -> ifNull(birth.1 < others_came, 0), b.births) / greatest(1, length(b.births)) AS older_than_others,
             multiIf(
                 isNaN(r.mean_ratio) OR abs(r.requested_ratio - r.mean_ratio) < 0.2, '',
                 r.requested_ratio < r.mean_ratio AND ifNull(r.ready, 0) = 0, 'not_ready',
@@ -150,14 +139,13 @@ WITH
                 r.requested_ratio < r.mean_ratio AND ifNull(e.kept_away, 0) >= 0.5, 'affinity',
                 r.requested_ratio > r.mean_ratio AND ifNull(a.fled, 0) >= 0.33, 'took_over',
                 r.requested_ratio > r.mean_ratio AND ifNull(b.stuck, 0) >= 0.5, 'affinity',
-                r.requested_ratio > r.mean_ratio AND ifNull(s.older, 0) >= 0.5, 'was_there_before',
+                r.requested_ratio > r.mean_ratio AND older_than_others >= 0.5, 'was_there_before',
                 'unknown') AS cause
         FROM ratios AS r
         LEFT JOIN elsewhere AS e ON e.cluster = r.cluster AND e.node = r.node
         LEFT JOIN downs AS d ON d.cluster = r.cluster AND d.node = r.node
         LEFT JOIN arrivals AS a ON a.cluster = r.cluster AND a.node = r.node
         LEFT JOIN bound_here AS b ON b.cluster = r.cluster AND b.node = r.node
-        LEFT JOIN settled AS s ON s.cluster = r.cluster AND s.node = r.node AND s.resource = r.resource
     )
 SELECT
     cluster, node, resource, requested_ratio, mean_ratio, cause,

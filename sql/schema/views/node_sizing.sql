@@ -15,7 +15,8 @@
 CREATE OR REPLACE VIEW node_sizing AS
 WITH
     -- Each cluster's own, for one may have been recorded or cut off long before another
-    last_day AS (SELECT cluster, max(last_at) - toIntervalDay(1) AS since FROM last_samples GROUP BY cluster),
+    (SELECT groupArray((cluster, since)) FROM (SELECT cluster, max(last_at) - toIntervalDay(1) AS since FROM last_samples GROUP BY cluster)) AS days,
+    last_day AS (SELECT toLowCardinality(each.1) AS cluster, each.2 AS since FROM (SELECT arrayJoin(days) AS each)),
     -- Which five minutes that are: of a day a cluster, however long ago another one ended
     day_of AS (
         SELECT cluster, arrayJoin(arrayMap(i -> toDateTime64(toStartOfFiveMinutes(since), 6, 'UTC') + toIntervalMinute(5 * i), range(289))) AS ts

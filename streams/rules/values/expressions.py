@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, TypeAlias
+from zlib import crc32
 
 Amount: TypeAlias = Any
 """An integer, a truth or a word, or the `Expression` of one."""
@@ -49,6 +50,14 @@ class Expression:
 
     def __abs__(self) -> "Expression":
         return Expression(f"abs({self})")
+
+
+def shared(value: Amount) -> tuple[Amount, Amount]:
+    """Return a value for its first use in an expression, and for the others: the engine then plans it once."""
+    if not isinstance(value, Expression) or value.sql.isidentifier():
+        return value, value
+    name = f"shared_{crc32(value.sql.encode()):08x}"
+    return Expression(f"({value} AS {name})"), Expression(name)
 
 
 def choose(condition: Amount, then: Amount, otherwise: Amount) -> Amount:

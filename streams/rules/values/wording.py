@@ -5,12 +5,14 @@ parts are joined before.
 """
 
 from collections.abc import Callable, Mapping
+from functools import reduce
 from itertools import pairwise
+from operator import add
 from typing import Final
 
 from common import amounts
 from common.durations import UNITS, in_words
-from streams.rules.values.expressions import Amount, Expression, choose, literal, sql_of
+from streams.rules.values.expressions import Amount, Expression, choose, literal, shared, sql_of
 
 
 class _Text(Expression):
@@ -74,30 +76,30 @@ def sized(value: Amount) -> Amount:
     """Return bytes in words, such as 14.4 GiB."""
     if not isinstance(value, Expression):
         return amounts.size(value)
-    scales = [*amounts.BYTES, ("B", 1)]
-    scale = first_of(*((value >= each, each) for _, each in scales[:-1]), otherwise=1)
-    names = ", ".join(literal(f" {name}") for name, _ in scales)
-    unit = Expression(f"transform({scale}, {[each for _, each in scales]}, [{names}], '')")
-    scaled = Expression(f"({value} / {scale})")
+    first, value = shared(value)
+    power_of, power = shared(reduce(add, (value >= scale for _, scale in amounts.BYTES)))
+    divided, scaled = shared(Expression(f"({value} / exp2(10 * {power_of}))"))
     one, two = (Expression(f"printf('%.{digits}f', {scaled})") for digits in (1, 2))
     whole = grouped(Expression(f"toInt64(round({scaled}))"))
     digits = first_of(
-        ((value < amounts.BYTES[-1][1]) | (scaled >= amounts.HIGH), whole),
+        ((first < amounts.BYTES[-1][1]) | (divided >= amounts.HIGH), whole),
         (scaled >= amounts.MIDDLE, one),
         otherwise=two,
     )
-    return phrase(digits, unit)
+    names = ", ".join(literal(f" {name}") for name in ("B", *(name for name, _ in reversed(amounts.BYTES))))
+    return phrase(digits, Expression(f"transform({power}, {[*range(len(amounts.BYTES) + 1)]}, [{names}], '')"))
 
 
 def lasting(seconds: Amount) -> Amount:
     """Return a duration of whole seconds in its largest two units, such as 2 h 5 min."""
     if not isinstance(seconds, Expression):
         return in_words(seconds)
+    first, seconds = shared(seconds)
     cases = []
     for (unit, length), (below, part) in pairwise(UNITS):
         rest = Expression(f"({seconds} % {length})")
         more = choose(rest >= part, phrase(_whole(rest // part), f" {below}"), "")
-        cases.append((seconds >= length, phrase(_whole(seconds // length), f" {unit} ", more)))
+        cases.append(((seconds if cases else first) >= length, phrase(_whole(seconds // length), f" {unit} ", more)))
     trimmed = first_of(*cases, otherwise=phrase(_whole(seconds), " s"))
     return Expression(f"trimRight({trimmed})")
 
