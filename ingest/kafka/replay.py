@@ -17,7 +17,7 @@ from ingest.model.observation import Observed, Position, Unreadable
 from ingest.model.records import Record
 from ingest.model.topics import MAX_MESSAGE_BYTES, Topics, encode_record, headers_of, key_of, kind_of
 from ingest.normalize.dead_letters import PAYLOAD_BYTES, Letter
-from ingest.normalize.decoded import Digests, digest
+from ingest.normalize.decode import Digests, digest
 from ingest.normalize.normalize import normalized
 from ingest.normalize.redact import Received, kept
 

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, Protocol
 import msgspec
 
 from ingest.model.numbers import storable
-from ingest.normalize.decoded import Digests, hour_of
+from ingest.normalize.decode import Digests, hour_of
 from streams.fold.fold import LogState
 from streams.fold.reducer import Reducer
 

@@ -50,7 +50,7 @@ def left_of(of_bytes: Amount, left: Amount, capacity: Amount) -> Amount:
 def rejected(pods: Amount, seconds: Amount, condition: Amount, owners: Amount) -> Amount:
     """Describe pods that one node rejected, one after the other."""
     why = among(_UNDER, condition)
-    why = choose(why == "", phrase(": ", condition), why)
+    why = choose(why == "", _before(": ", condition), why)
     were = counted(pods, "pod was", "pods were")
     within = choose(pods == 1, "", phrase(" within ", lasting(seconds)))
     return phrase(were, " rejected at admission", within, why, _before(", of ", owners), ".")
@@ -95,7 +95,7 @@ def taken(pods: Amount, pod: Amount, ending: Amount, by_taint: Amount, words: Am
     one = pods == 1
     who = choose(one, phrase("Pod ", pod, " was "), phrase(grouped(pods), " pods were "))
     of_nodes = choose(one, " of its node.", " of their nodes.")
-    return phrase(who, ending, choose(by_taint, of_nodes, phrase(': "', words, '"')))
+    return phrase(who, ending, choose(by_taint, of_nodes, _quoted_after_colon(words)))
 
 
 def images_removed(images: Amount, freed: Amount) -> Amount:
@@ -165,13 +165,13 @@ def machine(reason: Amount, called_off: Amount, configured: Amount, component: A
         (reason == "DeletingNode", "The cloud provider no longer has this machine."),
         (reason == "Rebooted", "The machine was rebooted."),
         (configured, said_so),
-        otherwise=phrase(component, ' is removing the node: "', message, '"'),
+        otherwise=phrase(component, " is removing the node", _quoted_after_colon(message)),
     )
 
 
 def problem(condition: Amount, begins: Amount, words: Amount) -> Amount:
     """Describe a condition that another program than the kubelet sets."""
-    shows = phrase(" reports a problem", choose(words == "", ".", phrase(': "', words, '"')))
+    shows = phrase(" reports a problem", _quoted_after_colon(words))
     return phrase("Condition ", condition, choose(begins, shows, " no longer reports a problem."))
 
 
@@ -198,7 +198,16 @@ def setting(places: Amount, problem: Amount, advice: Amount) -> Amount:
 
 
 def silenced(until: Amount, author: Amount, matchers: Amount, comment: Amount) -> Amount:
-    return phrase("Alerts are silenced until ", date_time(until), " UTC by ", author, " (", matchers, "): ", comment)
+    return phrase(
+        "Alerts are silenced until ",
+        date_time(until),
+        " UTC by ",
+        author,
+        " (",
+        matchers,
+        ")",
+        _before(": ", comment),
+    )
 
 
 def pending(pods: Amount, pod: Amount, owner: Amount, namespace: Amount, state: Amount, why: Amount) -> Amount:
@@ -212,13 +221,13 @@ def warning(
     """Describe Events of one reason; `thing` is their object if they have only one."""
     often = phrase(choose(at_least, ", at least ", ", "), counted(times, "time"))
     on = choose(objects == 1, phrase(", ", thing), phrase(", on ", grouped(objects), " objects"))
-    return phrase(reason, often, on, ": ", shown_to(message, 160))
+    return phrase(reason, often, on, _before(": ", shown_to(message, 160)))
 
 
 def fell_silent(seconds: Amount) -> Amount:
     """Describe a kubelet without statistics, while the cluster was observed for so long."""
     observed = phrase("the cluster was observed for another ", lasting(seconds))
-    return phrase("This kubelet sent no statistics after this time; ", observed, ".")
+    return phrase("No statistics of this kubelet were read after this time; ", observed, ".")
 
 
 def unsampled(without: Amount, nodes: Amount) -> Amount:
@@ -249,6 +258,11 @@ def _pods(pods: Amount, owner: Amount, namespace: Amount) -> Amount:
 
 def _before(words: str, text: Amount) -> Amount:
     return choose(text == "", "", phrase(words, text))
+
+
+def _quoted_after_colon(words: Amount) -> Amount:
+    """Return the end of a sentence: a full stop if there are no words."""
+    return choose(words == "", ".", phrase(': "', words, '"'))
 
 
 def _quoted(words: Amount) -> Amount:

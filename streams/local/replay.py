@@ -11,7 +11,7 @@ from common.errors import BadRecord
 from ingest.model.records import DeadLetterRecord, ForgetRecord, Record, SampleRecord, SettingsRecord
 from ingest.model.topics import encode_record
 from ingest.normalize.dead_letters import Letter
-from ingest.normalize.decoded import Decoded
+from ingest.normalize.decode import Decoded
 from ingest.normalize.redact import kept
 from streams.fold.batch import Batch, Sink
 from streams.fold.checkpoints import Checkpoints, Entry, InMemory, Seen, StateCodec, packed, unpacked

@@ -25,7 +25,7 @@ from ingest.model.objects.pod import Pod
 from ingest.model.observation import Observation
 from ingest.model.records import SampleRecord
 from ingest.model.summary import Summary
-from ingest.normalize.decoded import Decoded
+from ingest.normalize.decode import Decoded
 from sql.database.open import Database, connect
 from sql.landing.batches import SCHEMAS, DatabaseCheckpoints, Lander, settle
 from sql.schema.migrate import migrate

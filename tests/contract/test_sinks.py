@@ -31,7 +31,7 @@ from ingest.model.records import (
 from ingest.model.samples import pack
 from ingest.model.topics import MAX_MESSAGE_BYTES, decode_record, encode_record, key_of, kind_of, topics
 from ingest.normalize.dead_letters import Letter
-from ingest.normalize.decoded import decode
+from ingest.normalize.decode import decode
 from ingest.normalize.normalize import normalize
 from ingest.normalize.redact import Received, redact
 from ingest.resources.stats_summary import STATS_SUMMARY

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ingest.files.sources import read_sources
-from ingest.normalize.decoded import decode
+from ingest.normalize.decode import decode
 from sql.schema.migrate import MIGRATIONS
 from streams.analytics.registry import REDUCERS
 from streams.fold.batch import Batch

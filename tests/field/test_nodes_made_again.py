@@ -14,7 +14,7 @@ from components.database import EmptyDatabase
 from components.reading import Text
 from field import test_what_is_so as so
 from ingest.files.sources import read_sources
-from ingest.normalize.decoded import decode
+from ingest.normalize.decode import decode
 from leadsman.cli.present.story import EVERY_LINE, print_story
 from leadsman.run.replay import replay
 from leadsman.run.settings import Settings

@@ -17,7 +17,7 @@ from components.alone import each_alone
 from components.database import EmptyDatabase
 from components.reading import Text, page
 from ingest.files.sources import read_sources
-from ingest.normalize.decoded import decode
+from ingest.normalize.decode import decode
 from leadsman.cli.present.story import EVERY_LINE, print_story
 from leadsman.run.replay import replay
 from leadsman.run.settings import Settings

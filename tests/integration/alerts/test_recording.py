@@ -16,7 +16,7 @@ from components.command import leadsman, succeeds
 from components.rows import dicts
 from ingest.files.sources import read_sources
 from ingest.model.observation import Observed, Unreadable
-from ingest.normalize.decoded import decode
+from ingest.normalize.decode import decode
 from paths import LATE_JOINERS, NODE_PRESSURE
 from sql.database.open import Database
 from sql.landing.batches import DatabaseCheckpoints, Lander

@@ -19,7 +19,7 @@ from components.rows import dicts
 from fakes.admission import kubelet_judgement
 from ingest.files.ahead import read_ahead
 from ingest.model.cpuset import format_cpuset
-from ingest.normalize.decoded import Decoded
+from ingest.normalize.decode import Decoded
 from sql.database.open import Database, connect
 from sql.landing.batches import DatabaseCheckpoints, Lander
 from sql.questions.fit import ClusterFacts, read_known

@@ -15,7 +15,7 @@ from ingest.files import ahead
 from ingest.files.ahead import read_ahead
 from ingest.files.capture import SourceError
 from ingest.files.sources import read_sources
-from ingest.normalize.decoded import Decoded, decode
+from ingest.normalize.decode import Decoded, decode
 from paths import CAPTURES, SCENARIOS
 from waiting import eventually
 

@@ -13,7 +13,7 @@ from components.captures import node, observed
 from components.rows import T0, dicts, row, store
 from ingest.files.sources import read_sources
 from ingest.model.observation import Observed
-from ingest.normalize.decoded import decode
+from ingest.normalize.decode import decode
 from leadsman.run.replay import replay
 from leadsman.run.settings import Settings
 from paths import TESTS

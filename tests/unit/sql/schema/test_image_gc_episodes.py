@@ -11,7 +11,7 @@ from components.cases import Cases, Told
 from components.database import EmptyDatabase
 from components.rows import T0, dicts, row, store
 from ingest.files.sources import read_sources
-from ingest.normalize.decoded import decode
+from ingest.normalize.decode import decode
 from sql.database.open import Database
 from sql.landing.batches import DatabaseCheckpoints, Lander
 from sql.questions.queries import run, saved_query

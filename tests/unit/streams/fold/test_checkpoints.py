@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from components.captures import node, observed
 from ingest.model.observation import Observation, Position, Unreadable
 from ingest.model.records import NodeRecord
-from ingest.normalize.decoded import digest
+from ingest.normalize.decode import digest
 from streams.fold.checkpoints import Entry, Seen, StateCodec
 from streams.fold.fold import LogState
 from streams.fold.reducer import Reducer

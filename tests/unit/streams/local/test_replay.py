@@ -14,7 +14,7 @@ from ingest.files.sources import read_sources
 from ingest.model.observation import Observed, Position, Unreadable
 from ingest.model.records import PodPlacement, PodRecord, Record, SampleRecord
 from ingest.model.topics import encode_record
-from ingest.normalize.decoded import decode
+from ingest.normalize.decode import decode
 from ingest.normalize.normalize import normalize
 from paths import NODE_PRESSURE
 from streams.analytics.registry import REDUCERS

@@ -17,7 +17,7 @@ from components.database import EmptyDatabase
 from fakes.checkpoints import write_cpu_manager_state
 from field.test_what_is_so import END, GIB, NOTHING_FREED, WELL, Line, Object, at, condition, event, pod, sample
 from ingest.files.sources import read_sources
-from ingest.normalize.decoded import decode
+from ingest.normalize.decode import decode
 from leadsman.run.replay import replay
 from leadsman.run.settings import Settings
 from leadsman.web.attention.attention import attention

@@ -14,7 +14,7 @@ from components.alone import each_alone
 from components.database import EmptyDatabase
 from components.reading import page
 from ingest.files.sources import Entry, read_sources
-from ingest.normalize.decoded import decode
+from ingest.normalize.decode import decode
 from leadsman.cli.present.story import print_story
 from leadsman.run.replay import replay
 from leadsman.run.settings import Settings

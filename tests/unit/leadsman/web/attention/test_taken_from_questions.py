@@ -15,7 +15,7 @@ from components.reading import page
 from fakes.checkpoints import write_cpu_manager_state, write_memory_manager_state
 from ingest.files.sources import read_sources
 from ingest.model.machine import MachineMemory
-from ingest.normalize.decoded import decode
+from ingest.normalize.decode import decode
 from leadsman.cli.present.story import EVERY_LINE, print_story
 from leadsman.run.replay import replay
 from leadsman.run.settings import Settings

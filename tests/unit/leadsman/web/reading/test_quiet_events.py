@@ -14,7 +14,7 @@ from rich.console import Console
 from components.database import EmptyDatabase
 from components.reading import Text, page
 from ingest.files.sources import read_sources
-from ingest.normalize.decoded import decode
+from ingest.normalize.decode import decode
 from leadsman.cli.present.story import print_story
 from leadsman.run.replay import replay
 from leadsman.run.settings import Settings

@@ -117,7 +117,7 @@ def decode(item: Observed | Unreadable, *, since: datetime | None = None, until:
             bad = Bad(complaint.error_type, str(complaint), item.raw)
     except BadRecord as error:
         bad = Bad(error.error_type, str(error), item.raw)
-        return Decoded(item.position, cluster, ts, digest(observation), bad=bad, fact=item.fact, texts=item.texts)
+        records = []
     numbers = None
     if records and isinstance(records[0], SummaryRecord):
         numbers = pack(records[0].pods)
