@@ -35,7 +35,7 @@ def event_in(fields: Fields) -> dict[str, Any] | None:
         return None
     if "KubeEventType" in plain and "ObjectKind" in plain:
         row = {name: "" if value is None else str(value) for name, value in plain.items()}
-        return texts.event_of_row(row, texts.Printed(EARLIEST, ""))
+        return texts.event_of_row(row, texts.PrintTime(EARLIEST, ""))
     dotted = next((found for name in plain if (found := _DOTTED.fullmatch(name)) is not None), None)
     if dotted is not None:
         plain = _nested(plain, dotted["before"])

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast
 import msgspec
 
 from common.errors import BadRecord
-from ingest.model.records import ForgetRecord, HeardRecord, Record
+from ingest.model.records import ForgetRecord, HeartbeatRecord, Record
 from streams.alerting.active import ActiveAlert
 from streams.alerting.definition import AnyAlert, Gathers, Happened, Holds, Now
 from streams.alerting.holding import (
@@ -32,7 +32,7 @@ from streams.alerting.holding import (
 )
 from streams.alerting.rules_file import ALERTS, AlertRules, default_rules
 from streams.fold.findings import Alert, NodeRow, SourceError
-from streams.fold.reducer import Concluded, NoState, Reducer, Withdrawal, retried
+from streams.fold.reducer import LogFindings, NoState, Reducer, Withdrawal, retried
 from streams.rules.pod_ends.when import drainer
 
 CORDONED: Final = "cordoned"
@@ -130,7 +130,7 @@ class Engine:
         """Maps a set of row types to the alerts that read any of them, each with the types that it reads."""
 
     def step(
-        self, state: State, concluded: Concluded | Record
+        self, state: State, concluded: LogFindings | Record
     ) -> tuple[State, Sequence[Alert | Withdrawal | BadRecord]]:
         """Apply the findings of one record, or a record itself, to the alerts of a log.
 
@@ -139,11 +139,11 @@ class Engine:
         """
         if isinstance(concluded, ForgetRecord):
             return self._forgotten(state, concluded.ts)
-        if isinstance(concluded, HeardRecord) and self._log == "node":
+        if isinstance(concluded, HeartbeatRecord) and self._log == "node":
             state, ended = lost(state, concluded.ts, self._of_sources)
             return remembered(state, ended), ended
         if isinstance(concluded, Record):
-            concluded = Concluded(concluded.ts, concluded.node, new_minute=False, rows=(concluded,))
+            concluded = LogFindings(concluded.ts, concluded.node, new_minute=False, rows=(concluded,))
         at, rows = concluded.at, concluded.rows
         is_data = not rows or any(type(row) is not SourceError for row in rows)
         if self._log == "cluster":  # once a minute, because records of many nodes come in no fixed order
@@ -261,7 +261,7 @@ def _expire(state: State, watermark: datetime) -> tuple[State | None, Sequence[W
 def _reducer(name: str, log: _Log, rules: AlertRules) -> Reducer[State]:
     types = dict.fromkeys(each for alert in ALERTS for each in _rows(alert, log))
     if log == "node":
-        types |= dict.fromkeys((NodeRow, ForgetRecord, HeardRecord))
+        types |= dict.fromkeys((NodeRow, ForgetRecord, HeartbeatRecord))
     return Reducer(
         name=name,
         version=VERSION,

@@ -26,7 +26,7 @@ Output: TypeAlias = Row | Record | Withdrawal
 """A row lands in its table; a record goes to its own log."""
 
 
-class Concluded(NamedTuple):
+class LogFindings(NamedTuple):
     """The conclusions of a log's reducers from one record, as input of a reducer over rows."""
 
     at: datetime
@@ -43,9 +43,9 @@ class Reducer(Generic[State]):
     """An analytic. `step` and `expire` read no clock, do no I/O and never mutate their arguments.
 
     Time is event time: `record.ts`. `expire` is called with the key's own event time before the first record of each
-    new minute of it, except a HeardRecord on a node's log. So its outcome depends on the log alone. None forgets the
-    key. `step` raises BadRecord for a record that makes no sense, and its state is then unchanged. If the rest of the
-    record must still change the state, the BadRecord is among the outputs instead.
+    new minute of it, except a HeartbeatRecord on a node's log. So its outcome depends on the log alone. None forgets
+    the key. `step` raises BadRecord for a record that makes no sense, and its state is then unchanged. If the rest of
+    the record must still change the state, the BadRecord is among the outputs instead.
     """
 
     name: str
@@ -60,7 +60,7 @@ class Reducer(Generic[State]):
     step: Callable[[State, Any], tuple[State, Sequence[Output | BadRecord]]]
     expire: Callable[[State, datetime], tuple[State | None, Sequence[Output]]] = lambda state, _: (state, ())
     row_types: tuple[type[Row], ...] = ()
-    """Row types that it reads, as `Concluded`, from the earlier reducers of its log."""
+    """Row types that it reads, as `LogFindings`, from the earlier reducers of its log."""
 
 
 AnyReducer: TypeAlias = Reducer[Any]

@@ -240,7 +240,7 @@ def _measured(began: float, rows: int) -> Measured:
     )
 
 
-def apart(kind: str, capture: Path, folder: Path) -> Measured:
+def measure_separately(kind: str, capture: Path, folder: Path) -> Measured:
     """One of KINDS in a process of its own, with a database in `folder`."""
     command = [sys.executable, "-m", __name__, kind, str(capture), str(folder)]
     return msgspec.json.decode(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout, type=Measured)

@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from ingest.files.documents import FIELDS, Found
-from ingest.files.texts.ages import Printed, zoned
+from ingest.files.texts.ages import PrintTime, zoned
 from ingest.files.texts.columns import columns_of
 from ingest.files.texts.described import (
     IS_DESCRIBED,
@@ -71,16 +71,16 @@ def pasted_parts(data: bytes, at: datetime | None, modified_at: datetime) -> Ite
     text = _whole_lines(_without_tabs(tidied(data.decode(errors="replace"))), modified_at)
     newest = newest_in(text)
     printed = (
-        Printed(at, "")
+        PrintTime(at, "")
         if at
-        else Printed(newest, "earliest", modified_at)
+        else PrintTime(newest, "earliest", modified_at)
         if newest
-        else Printed(modified_at, "latest")
+        else PrintTime(modified_at, "latest")
     )
     lines = with_second_fields(named_by_lease(outdented(text.splitlines())))
     found = list(_objects(lines, printed))
     if at is None and (own := _newest_own(found)) is not None and own > (newest or EARLIEST):
-        newest, printed = own, Printed(own, "earliest", modified_at)
+        newest, printed = own, PrintTime(own, "earliest", modified_at)
         found = list(_objects(lines, printed))
     if printed.bound == "earliest" and (later := _printed_after(found, printed.at)) > printed.at:
         found = list(_objects(lines, printed._replace(at=later)))
@@ -99,7 +99,7 @@ def _whole_lines(text: str, modified_at: datetime) -> str:
     if width < _NARROWEST or sum(len(each) == width for each in lines) < _BROKEN:
         return text
     whole = "".join(each if len(each) == width else f"{each}\n" for each in lines)
-    printed = Printed(modified_at, "latest")
+    printed = PrintTime(modified_at, "latest")
     before, after = (_facts(_objects(each, printed)) for each in (lines, whole.splitlines()))
     return whole if after > before else text
 
@@ -113,13 +113,13 @@ def _is_whole(each: Mapping[str, Any]) -> bool:
     return each["kind"] == "Event" and is_of_kubelet(each["reason"], each["message"])
 
 
-def _objects(lines: list[str], printed: Printed) -> Iterator[dict[str, Any]]:
+def _objects(lines: list[str], printed: PrintTime) -> Iterator[dict[str, Any]]:
     """Yield the objects in any form; only if there are none, messages in sentences, which may quote another text."""
     found = list(_in_forms(lines, printed))
     yield from found or in_prose(lines, printed)
 
 
-def _in_forms(lines: list[str], printed: Printed) -> Iterator[dict[str, Any]]:
+def _in_forms(lines: list[str], printed: PrintTime) -> Iterator[dict[str, Any]]:
     """Yield described objects, then those of the other lines: without a head, rows of Events, tables."""
     if lines and IS_EXPORTED.match(lines[0].encode()):
         yield from exported(lines, printed)

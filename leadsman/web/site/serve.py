@@ -301,7 +301,7 @@ def run_site(
 ) -> None:
     """Serve inside `beside` until SIGINT or SIGTERM; `report` gets a line with the address. Raises CannotListen.
 
-    An embedded database that is served has no writer, so it counts as a recording.
+    An embedded database that is served has no writer, so its data is not live.
     """
 
     async def run() -> None:

@@ -1,7 +1,7 @@
 """Picks CPUs like the static policy of the CPU Manager (rules: exclusive-cpus).
 
 Kubernetes: pkg/kubelet/cm/cpumanager/{policy_static,cpu_assignment}.go. Not followed:
-`prefer-align-cpus-by-uncorecache`, because no source has the last-level caches.
+`prefer-align-cpus-by-uncorecache`: only the agent reads the level 3 caches, and no table stores them.
 """
 
 from collections import Counter

@@ -47,7 +47,7 @@ def first_of(*cases: tuple[Amount, Amount], otherwise: Amount) -> Amount:
     return Expression(f"multiIf({', '.join(map(sql_of, given))}, {sql_of(otherwise)})")
 
 
-def among(words: Mapping[str, str], key: Amount) -> Amount:
+def lookup(words: Mapping[str, str], key: Amount) -> Amount:
     """Return the words of a key; empty where it has none."""
     if isinstance(key, Expression):
         keys, values = (", ".join(map(literal, each)) for each in (words, words.values()))
@@ -58,11 +58,11 @@ def among(words: Mapping[str, str], key: Amount) -> Amount:
 def counted(number: Amount, one: str, many: str = "") -> Amount:
     """Return a number with its word, such as 1 pod or 2 pods."""
     if isinstance(number, Expression):
-        return choose(number == 1, f"1 {one}", phrase(grouped(number), f" {many or one + 's'}"))
+        return choose(number == 1, f"1 {one}", phrase(format_number(number), f" {many or one + 's'}"))
     return amounts.counted(number, one, many)
 
 
-def grouped(number: Amount) -> Amount:
+def format_number(number: Amount) -> Amount:
     """Return a whole number with thousands separators, such as 32,768."""
     if isinstance(number, Expression):
         threes = f"replaceRegexpAll(reverse(toString({number})), '([0-9]{{3}})\\\\B', '\\\\1,')"
@@ -70,7 +70,7 @@ def grouped(number: Amount) -> Amount:
     return f"{number:,}"
 
 
-def sized(value: Amount) -> Amount:
+def format_bytes(value: Amount) -> Amount:
     """Return bytes in words, such as 14.4 GiB."""
     if not isinstance(value, Expression):
         return amounts.size(value)
@@ -80,7 +80,7 @@ def sized(value: Amount) -> Amount:
     unit = Expression(f"transform({scale}, {[each for _, each in scales]}, [{names}], '')")
     scaled = Expression(f"({value} / {scale})")
     one, two = (Expression(f"printf('%.{digits}f', {scaled})") for digits in (1, 2))
-    whole = grouped(Expression(f"toInt64(round({scaled}))"))
+    whole = format_number(Expression(f"toInt64(round({scaled}))"))
     digits = first_of(
         ((value < amounts.BYTES[-1][1]) | (scaled >= amounts.HIGH), whole),
         (scaled >= amounts.MIDDLE, one),
@@ -89,7 +89,7 @@ def sized(value: Amount) -> Amount:
     return phrase(digits, unit)
 
 
-def lasting(seconds: Amount) -> Amount:
+def format_duration(seconds: Amount) -> Amount:
     """Return a duration of whole seconds in its largest two units, such as 2 h 5 min."""
     if not isinstance(seconds, Expression):
         return in_words(seconds)
@@ -129,7 +129,7 @@ def date_time(at: Amount) -> Amount:
     return Expression(f"formatDateTime({at}, '%F %T', 'UTC')") if isinstance(at, Expression) else f"{at:%F %T}"
 
 
-def shown_to(text: Amount, characters: int) -> Amount:
+def truncate(text: Amount, characters: int) -> Amount:
     if isinstance(text, Expression):
         cut = phrase(Expression(f"substringUTF8({text}, 1, {characters - 1})"), "…")
         return choose(Expression(f"lengthUTF8({text})") > characters, cut, text)

@@ -77,7 +77,7 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Recording:
     with connect(f"chdb://{tmp_path_factory.mktemp('numa') / 'db'}") as database:
         migrate(database)
         for sweep in expected()["sweeps"]:
-            at = moment(sweep["ts"])
+            at = parse_time(sweep["ts"])
             end = next(i for i, item in enumerate(items) if item.ts is not None and item.ts > at)
             replay(database, items[start:end])
             known[sweep["sweep"]], start = read_known(database), end
@@ -102,7 +102,7 @@ def replay(database: Database, items: Sequence[Decoded]) -> None:
         Replay(analytics(timedelta(minutes=1)), lander, DatabaseCheckpoints(database)).run(items)
 
 
-def moment(text: str) -> datetime:
+def parse_time(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
@@ -209,9 +209,9 @@ def test_numbers_of_numa_nodes_are_those_of_the_kubelet(recording: Recording) ->
     columns = ("numa_node", "cpus", "reserved_cpus", "exclusive_cpus", "free_cpus", "cores", "free_cores")
     totals = ("skew_ratio", "mean_absolute_deviation", "free_cpus", "largest_fit_cpus", "stranded_cpus")
     for ts, node, numa_nodes, skew in expected()["states"]:
-        seen = {row["numa_node"]: row for row in before(recording.tables["numa_allocations"], node, moment(ts))}
+        seen = {row["numa_node"]: row for row in before(recording.tables["numa_allocations"], node, parse_time(ts))}
         assert [[row[name] for name in columns] for _, row in sorted(seen.items())] == numa_nodes, (ts, node)
-        total = before(recording.tables["numa_skew"], node, moment(ts))[-1]
+        total = before(recording.tables["numa_skew"], node, parse_time(ts))[-1]
         assert [total[name] for name in totals] == pytest.approx(skew), (ts, node)
 
 

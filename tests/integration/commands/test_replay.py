@@ -139,8 +139,8 @@ def test_image_gc_freed_too_little_twice_and_then_started_benignly(found: Rows) 
 
 
 def test_memory_pressure_was_once_and_disk_pressure_twice(found: Rows) -> None:
-    told = [row for row in found["pressure_changes"] if not row["kubelet_restart"]]
-    changes = sorted((row["at"], row["condition"], row["status"]) for row in told)
+    reported = [row for row in found["pressure_changes"] if not row["kubelet_restart"]]
+    changes = sorted((row["at"], row["condition"], row["status"]) for row in reported)
     assert changes == [
         ("04:19:11", "MemoryPressure", 1),
         ("04:20:02", "MemoryPressure", 0),
@@ -162,7 +162,7 @@ def test_nothing_of_the_recording_is_bad(found: Rows) -> None:
 
 def test_the_command_prints_the_story(whole: Replayed) -> None:
     assert "975 observations read, 975 new, 0 known already." in whole.output
-    for told in (
+    for reported in (
         "Pod default/hog-775668d95b-wcnzb was evicted",
         "69 pods were rejected at admission",
         "failed once at the start",
@@ -170,7 +170,7 @@ def test_the_command_prints_the_story(whole: Replayed) -> None:
         "5 pods evicted for ephemeral storage",
         "ReplicaSet filler-66d86cc6d4 in default, 69 times",
     ):
-        assert told in whole.output
+        assert reported in whole.output
 
 
 def test_the_digest_has_every_table_and_nothing_else(whole: Replayed) -> None:

@@ -12,7 +12,7 @@ from ingest.files.lines import SourceError
 from ingest.files.recognize import Thing
 from ingest.files.sniff import kind_of
 from ingest.files.sources import read_sources
-from ingest.files.texts.ages import Printed
+from ingest.files.texts.ages import PrintTime
 from ingest.files.texts.contexts import selected_lines
 from ingest.files.texts.exported import IS_EXPORTED
 from ingest.files.texts.fragments import Command, Fragment, unglued
@@ -128,7 +128,7 @@ def test_a_table_of_many_columns_does_not_make_each_line_long() -> None:
     table = "NAME   READY   STATUS   RESTARTS\np   0/1   Evicted   0\n"
     began = time.process_time()
     lines = [head, "x" * 9, *["x"] * 10_000, *table.splitlines()]
-    found = list(tabled(Fragment(Command(), lines, 0), Printed(AT, "")))
+    found = list(tabled(Fragment(Command(), lines, 0), PrintTime(AT, "")))
     assert [each["metadata"]["name"] for each in found] == ["p"]
     assert time.process_time() - began < 5
 

@@ -10,8 +10,17 @@ from streams.fold.sentences import SENTENCES
 
 QUOTED: Final = ("words", "message", "comment")
 """Parameters with a text of a component or a person, who may have given none."""
-NUMBERS: Final = ("pods", "times", "timed", "seconds", "objects", "places")
-FLAGS: Final = ("again", "at_least", "begins", "by_taint", "called_off", "configured", "has_earliest", "has_latest")
+NUMBERS: Final = ("pods", "times", "timed", "seconds", "objects", "nodes")
+FLAGS: Final = (
+    "again",
+    "at_least",
+    "begins",
+    "by_taint",
+    "called_off",
+    "by_machine_config",
+    "has_earliest",
+    "has_latest",
+)
 
 
 @pytest.mark.parametrize(

@@ -128,9 +128,9 @@ def test_rows_of_a_described_pod_belong_to_the_command_when_its_head_is_cut_off(
 
 @given(st.lists(st.sampled_from(["```", "$ kubectl get no -o yaml", "apiVersion: v1", '{"kind": 1}', "a", ""])))
 def test_text_that_is_taken_apart_keeps_every_line(lines: list[str]) -> None:
-    apart = split_mixed("\n".join(lines).encode())
-    assert apart.rest.count(b"\n") == max(len(lines) - 1, 0)
-    kept = [*apart.rest.decode().split("\n"), *(line for each in apart.objects for line in each.decode().split("\n"))]
+    parts = split_mixed("\n".join(lines).encode())
+    assert parts.rest.count(b"\n") == max(len(lines) - 1, 0)
+    kept = [*parts.rest.decode().split("\n"), *(line for each in parts.objects for line in each.decode().split("\n"))]
     assert sorted(filter(None, kept)) == sorted(filter(None, lines))
 
 
@@ -157,8 +157,8 @@ def test_a_log_and_a_table_of_one_eviction_name_one_pod_on_one_node(tmp_path: Pa
     wide += "cache-0   0/1     Evicted   0          8m    <none>   worker-3   <none>           <none>\n"
     (tmp_path / "paste.txt").write_text(f"{log}\n$ kubectl get pods -n shop -o wide\n{wide}")
     seen = [each.observation for each in read_sources([tmp_path]) if isinstance(each, Observed)]
-    told = [msgspec.json.decode(each.object) for each in seen]
-    uids = {each.get("uid") or each.get("metadata", {}).get("uid", "") for each in told} - {""}
+    reported = [msgspec.json.decode(each.object) for each in seen]
+    uids = {each.get("uid") or each.get("metadata", {}).get("uid", "") for each in reported} - {""}
     assert uids == {"7e1f1c9e-0f0a-4a51-8c55-0d2b0a6a1b11"}
     assert {each.node for each in seen if each.resource == "kubelet_log"} == {"worker-3"}
 

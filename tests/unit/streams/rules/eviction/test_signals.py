@@ -183,9 +183,9 @@ def test_the_recorded_node_has_a_single_file_system() -> None:
 
 
 def test_every_signal_is_reported_without_the_kubelet_s_spelling() -> None:
-    told = [measured(signal) for signal in SIGNALS]
-    assert len(set(told)) == len(SIGNALS)
-    assert [text for text in told if re.search(r"[a-z][A-Z]|\.|fs", text)] == []
+    reported = [measured(signal) for signal in SIGNALS]
+    assert len(set(reported)) == len(SIGNALS)
+    assert [text for text in reported if re.search(r"[a-z][A-Z]|\.|fs", text)] == []
     assert measured("of.tomorrow") == "of.tomorrow"
 
 
