@@ -46,7 +46,9 @@ def spread(statement: str, target: Server) -> Iterator[TargetedStatement]:
         yield TargetedStatement(f"CREATE DATABASE IF NOT EXISTS {quoted(target.holder)}", target.database)
     elif table := _TABLE.search(statement):
         yield TargetedStatement(statement, target.holder)
-        yield TargetedStatement(distributed(table[1], statement, target.cluster, target.holder), target.database)
+        yield TargetedStatement(
+            distributed_table(table[1], statement, target.cluster, target.holder), target.database
+        )
     elif _OF_SHARDS.search(statement):
         yield TargetedStatement(statement, target.holder)
     elif _OF_BOTH.search(statement):
@@ -56,7 +58,7 @@ def spread(statement: str, target: Server) -> Iterator[TargetedStatement]:
         yield TargetedStatement(statement, target.database)
 
 
-def distributed(name: str, statement: str, cluster: str, holder: str) -> str:
+def distributed_table(name: str, statement: str, cluster: str, holder: str) -> str:
     """Return the distributed table over all shards' tables of that name, which `statement` creates in the database
     `holder`.
     """
@@ -95,10 +97,10 @@ def everywhere(statement: str, target: Target) -> Sequence[TargetedStatement]:
     if not isinstance(target, Server) or not target.cluster:
         return [TargetedStatement(statement, target.database)]
     placed = spread(statement, target) if target.sharded else [TargetedStatement(statement, target.database)]
-    return [TargetedStatement(replicated(sql, target.cluster), database) for sql, database in placed]
+    return [TargetedStatement(replicate(sql, target.cluster), database) for sql, database in placed]
 
 
-def replicated(statement: str, cluster: str) -> str:
+def replicate(statement: str, cluster: str) -> str:
     """Return a CREATE or ALTER for every replica of a cluster.
 
     Other statements stay unchanged, because rows are replicated.

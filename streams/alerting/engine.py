@@ -32,7 +32,7 @@ from streams.alerting.holding import (
 )
 from streams.alerting.rules_file import ALERTS, AlertRules, default_rules
 from streams.fold.findings import Alert, NodeRow, SourceError
-from streams.fold.reducer import LogFindings, NoState, Reducer, Withdrawal, retried
+from streams.fold.reducer import LogFindings, NoState, Reducer, Withdrawal, call_with_retry
 from streams.rules.pod_ends.when import drainer
 
 CORDONED: Final = "cordoned"
@@ -44,7 +44,7 @@ def drained(state: State, node: NodeRow, at: datetime, names: Collection[str]) -
     is_drained = not node.deleted and (node.unschedulable or bool(drainer(node.taints)))
     if is_drained == state.drained:
         return state, []
-    return _suppressed(state, at, names) if is_drained else (_unsuppressed(state, at, names), [])
+    return _suppressed(state, at, names) if is_drained else (_restart_holds(state, at, names), [])
 
 
 def _suppressed(state: State, at: datetime, names: Collection[str]) -> tuple[State, list[Alert]]:
@@ -61,7 +61,7 @@ def _suppressed(state: State, at: datetime, names: Collection[str]) -> tuple[Sta
     return msgspec.structs.replace(with_active(state, active), drained=True), rows
 
 
-def _unsuppressed(state: State, at: datetime, names: Collection[str]) -> State:
+def _restart_holds(state: State, at: datetime, names: Collection[str]) -> State:
     """Restart the hold time of conditions that were not raised because the node was drained."""
     active = {**state.active, **{name: _begun_anew(state.active[name], at) for name in state.active.keys() & names}}
     return msgspec.structs.replace(with_active(state, active), drained=False)
@@ -206,7 +206,7 @@ class Engine:
             else:
                 seen = [row for row in rows if type(row) in read]
             try:
-                state = retried(enabled.alert.name, _run_condition, state, enabled, seen, at)
+                state = call_with_retry(enabled.alert.name, _run_condition, state, enabled, seen, at)
             except BadRecord as error:
                 failed.append(error)
         return state, failed

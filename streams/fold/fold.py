@@ -11,7 +11,7 @@ from common.errors import BadRecord
 from ingest.model.records import ForgetRecord, HeartbeatRecord, InventoryRecord, LogBeganRecord, NodeRecord, Record
 from ingest.normalize.times import with_possible_times
 from streams.fold.forgetting import FORGOTTEN_AFTER
-from streams.fold.reducer import REDUCER_FAILED, LogFindings, Output, Reducer, retried, retry
+from streams.fold.reducer import REDUCER_FAILED, LogFindings, Output, Reducer, call_with_retry, retry
 
 EXPIRE_EVERY: Final = timedelta(minutes=1)
 MOST_FOLLOWING: Final = 8
@@ -161,7 +161,7 @@ def _step(reducer: Reducer[Any], states: dict[str, msgspec.Struct], given: Any) 
         state = reducer.state()
     try:
         states[name], outputs = reducer.step(state, given)
-    except Exception as error:  # noqa: BLE001  # as `retried` does, without its call for every record
+    except Exception as error:  # noqa: BLE001  # as `call_with_retry` does, without its call for every record
         try:
             states[name], outputs = retry(name, error, reducer.step, state, given)
         except BadRecord as bad:
@@ -176,7 +176,7 @@ def _expire(
     if state is None:
         return ()
     try:
-        state, outputs = retried(reducer.name, reducer.expire, state, watermark)
+        state, outputs = call_with_retry(reducer.name, reducer.expire, state, watermark)
     except BadRecord as error:
         return [Rejected(reducer.name, error)]
     if state is None:

@@ -96,7 +96,7 @@ _LONGEST: Final = 1000
 """Characters of a reason."""
 
 
-def retried(name: str, act: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+def call_with_retry(name: str, act: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Call a pure function, and again if it raises, because a temporary error is not the record's fault.
 
     Raises ReducerFailed, and unchanged BadRecord and errors of the machine.
@@ -108,7 +108,7 @@ def retried(name: str, act: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -
 
 
 def retry(name: str, error: Exception, act: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Call a pure function that has raised an error. Raises as `retried` does."""
+    """Call a pure function that has raised an error. Raises as `call_with_retry` does."""
     if isinstance(error, BadRecord | MemoryError | OSError):  # neither are the machine's errors
         raise error
     try:

@@ -13,6 +13,7 @@ from streams.rules.eviction.shortage import NO_NEW_PODS, PRESSURES
 from streams.rules.eviction.signals import CONSEQUENCES, RESOURCES, SIGNALS, measured
 from streams.rules.values.expressions import Amount, choose
 from streams.rules.values.wording import (
+    amount_left,
     counted,
     date_time,
     first_of,
@@ -37,14 +38,10 @@ def kubelet_started() -> str:
 def ran_low(signal: Amount, resource: Amount, lowest: Amount, capacity: Amount) -> Amount:
     """Describe the least amount left of a signal without a threshold."""
     of_bytes = (resource == "memory") | (resource == "ephemeral-storage")
-    ran = phrase(lookup(_NAMES, signal), " ran low without a threshold: ", left_of(of_bytes, lowest, capacity), ". ")
+    ran = phrase(
+        lookup(_NAMES, signal), " ran low without a threshold: ", amount_left(of_bytes, lowest, capacity), ". "
+    )
     return phrase(ran, lookup(_CONSEQUENCES, signal))
-
-
-def left_of(of_bytes: Amount, left: Amount, capacity: Amount) -> Amount:
-    """Return the remaining amount, for example `14.4 GiB of 100 GiB left`."""
-    amounts = (choose(of_bytes, format_bytes(each), format_number(each)) for each in (left, capacity))
-    return phrase(next(amounts), " of ", next(amounts), " left")
 
 
 def rejected(pods: Amount, seconds: Amount, condition: Amount, owners: Amount) -> Amount:

@@ -88,7 +88,7 @@ def date(text: str) -> datetime | None:
     return at if at is not None and EARLIEST <= at < LATEST else None
 
 
-def zoned(at: datetime) -> datetime:
+def with_zone(at: datetime) -> datetime:
     """Return a time with a zone: UTC, if it has none."""
     return at if at.tzinfo else at.replace(tzinfo=UTC)
 

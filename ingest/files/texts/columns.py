@@ -25,7 +25,7 @@ from ingest.files.texts.headless_rows import (
 )
 from ingest.files.texts.sections import pressures
 from ingest.files.texts.templates import is_state, part_of, put, rows_of
-from ingest.messages.reasons import is_by_kubelet, spelled
+from ingest.messages.reasons import is_by_kubelet, spell_out
 from ingest.model.objects.base import UNKNOWN_NAME
 
 _UNKNOWN_QOS: Final = "Unknown"
@@ -126,7 +126,7 @@ def columns_of(line: str, command: Command) -> tuple[str, list[tuple[str, int]],
     return "", [], []
 
 
-def columned(fragment: Fragment, printed: PrintTime) -> Iterator[dict[str, Any]]:
+def parse_columns(fragment: Fragment, printed: PrintTime) -> Iterator[dict[str, Any]]:
     """Yield the objects in output of custom columns and jsonpath: nodes, Events, and pods that a kubelet ended.
 
     If the headings are missing, the columns are known from the command above, or from the form of the cells.
@@ -245,7 +245,7 @@ def _pod(fields: dict[str, Any], command: Command, _: PrintTime) -> dict[str, An
     name, namespace = _text(fields, "metadata.name"), _text(fields, "metadata.namespace") or command.namespace
     status = _inner(fields, "status")
     message, started = _text(fields, "status.message"), _text(fields, "status.startTime")
-    reason = spelled(_text(fields, "status.reason") or _text(fields, "status.phase"))
+    reason = spell_out(_text(fields, "status.reason") or _text(fields, "status.phase"))
     if not is_by_kubelet(reason) and is_of_kubelet("Evicted", message):
         reason = "Evicted"
     killed = {kind: found for kind in _OF_CONTAINERS if (found := list(_killed(status.get(kind))))}

@@ -65,7 +65,7 @@ _BEFORE_CONDITIONS: Final = frozenset(OF_NODE[: OF_NODE.index("Conditions")]) - 
 PHASES: Final = frozenset({"Pending", "Running", "Succeeded", "Failed", "Unknown"})
 
 
-def outdented(lines: list[str]) -> list[str]:
+def strip_common_indent(lines: list[str]) -> list[str]:
     """Return the lines without common indentation, such as that of code in Markdown.
 
     If a description begins at the margin, the lines stay unchanged, because indented lines belong to it.
@@ -262,12 +262,12 @@ def ordered(lines: list[str]) -> dict[str, Section]:
         if (field := FIELD.fullmatch(lines[number])) is not None:
             below = lines[number + 1 : end]
             is_end = end == len(lines) and field["name"] == "Message"
-            found[field["name"]] = Section((field["value"] or "").strip(), indented(below) if is_end else below)
+            found[field["name"]] = Section((field["value"] or "").strip(), indented_lines(below) if is_end else below)
         end = number
     return found
 
 
-def indented(lines: list[str]) -> list[str]:
+def indented_lines(lines: list[str]) -> list[str]:
     """Return the indented lines that continue the one above; text after them may belong to something else."""
     return list(takewhile(lambda line: line[:1].isspace() and line.strip(), lines))
 

@@ -11,7 +11,7 @@ from ingest.files.texts.described import (
     NAME,
     RANKS_OF_POD,
     field_name,
-    indented,
+    indented_lines,
     is_of_kubelet,
     message_of,
     node_of,
@@ -60,8 +60,8 @@ def without_head(fragment: Fragment, printed: PrintTime) -> list[dict[str, Any]]
     if resource == "pods":
         lines = _with_containers(_with_status(lines))
     named = [field_name(each) for each in lines]
-    lines = list(_headed(lines, "Conditions", CONDITION, named))
-    lines = list(_headed(lines, "Events", ROWS_HEAD, named))
+    lines = list(_add_heading(lines, "Conditions", CONDITION, named))
+    lines = list(_add_heading(lines, "Events", ROWS_HEAD, named))
     known = RANKS["Roles" if resource == "nodes" else "Namespace"].keys() & set(map(field_name, lines))
     if not known:
         return []
@@ -157,7 +157,7 @@ def _of_status(lines: list[str], printed: PrintTime) -> list[dict[str, Any]]:
     if not {"Status", "Reason", "Message"} <= sections.keys():
         return []
     section = sections["Message"]
-    sections["Message"] = section._replace(lines=indented(section.lines))
+    sections["Message"] = section._replace(lines=indented_lines(section.lines))
     message = message_of(sections["Message"])
     if sections["Status"].value != "Failed" or not is_of_kubelet(sections["Reason"].value, message):
         return []
@@ -168,7 +168,7 @@ def _of_status(lines: list[str], printed: PrintTime) -> list[dict[str, Any]]:
     return [pod | {"metadata": pod["metadata"] | {"uid": unknown_pod([message])["uid"]}}]
 
 
-def _headed(lines: list[str], heading: str, first: re.Pattern[str], named: list[str]) -> Iterator[str]:
+def _add_heading(lines: list[str], heading: str, first: re.Pattern[str], named: list[str]) -> Iterator[str]:
     """Return the lines with a heading before the first row that belongs below it, unless the text has the heading."""
     is_needed = heading not in named
     for line in lines:

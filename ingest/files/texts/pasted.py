@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from ingest.files.documents import FIELDS, Found
-from ingest.files.texts.ages import PrintTime, zoned
+from ingest.files.texts.ages import PrintTime, with_zone
 from ingest.files.texts.columns import columns_of
 from ingest.files.texts.described import (
     IS_DESCRIBED,
@@ -19,15 +19,15 @@ from ingest.files.texts.described import (
     is_of_kubelet,
     named_by_lease,
     newest_in,
-    outdented,
+    strip_common_indent,
     with_second_fields,
 )
 from ingest.files.texts.event_rows import HAS_ROWS, alone
 from ingest.files.texts.exported import IS_EXPORTED, exported
-from ingest.files.texts.fragments import Fragment, fragments, spans_left, tidied, unstarred
+from ingest.files.texts.fragments import Fragment, fragments, spans_left, strip_marks, strip_stars
 from ingest.files.texts.headless import IS_IN_PROSE, IS_STATE, in_prose, without_head
 from ingest.files.texts.headless_rows import row_without_head
-from ingest.files.texts.tables import IS_TABLE, tabled
+from ingest.files.texts.tables import IS_TABLE, parse_tables
 from ingest.files.texts.yaml_statuses import IS_YAML_STATUS, yaml_statuses
 from ingest.model.observation import EARLIEST, LATEST
 
@@ -45,7 +45,7 @@ def is_pasted(head: bytes) -> bool:
     """Tell whether text contains output of `kubectl describe` or `kubectl get` for people."""
     if any(each.search(head) for each in _FORMS):
         return True
-    text = tidied(unstarred(head).decode(errors="replace"))
+    text = strip_marks(strip_stars(head).decode(errors="replace"))
     own = text.encode()
     if own != head and any(each.search(own) for each in _FORMS):
         return True
@@ -68,7 +68,7 @@ def pasted_parts(data: bytes, at: datetime | None, modified_at: datetime) -> Ite
     Without `at`, text was printed at the newest time in it or later; without such a time, when the file was modified
     or earlier. The objects are read again if they show that the text was printed later than was assumed.
     """
-    text = _whole_lines(_without_tabs(tidied(data.decode(errors="replace"))), modified_at)
+    text = _whole_lines(_without_tabs(strip_marks(data.decode(errors="replace"))), modified_at)
     newest = newest_in(text)
     printed = (
         PrintTime(at, "")
@@ -77,7 +77,7 @@ def pasted_parts(data: bytes, at: datetime | None, modified_at: datetime) -> Ite
         if newest
         else PrintTime(modified_at, "latest")
     )
-    lines = with_second_fields(named_by_lease(outdented(text.splitlines())))
+    lines = with_second_fields(named_by_lease(strip_common_indent(text.splitlines())))
     found = list(_objects(lines, printed))
     if at is None and (own := _newest_own(found)) is not None and own > (newest or EARLIEST):
         newest, printed = own, PrintTime(own, "earliest", modified_at)
@@ -129,14 +129,14 @@ def _in_forms(lines: list[str], printed: PrintTime) -> Iterator[dict[str, Any]]:
     for fragment in fragments(spans_left(lines, found.spans)):
         of_one = without_head(fragment, printed)
         yield from of_one or alone(fragment.lines, printed)
-        yield from tabled(fragment, printed)
+        yield from parse_tables(fragment, printed)
         yield from yaml_statuses(fragment.lines, printed)
 
 
 def _newest_own(found: Iterable[Mapping[str, Any]]) -> datetime | None:
     """Return the newest time that objects themselves have, such as Events in custom columns; ages do not count."""
     times = chain.from_iterable(map(_own_times, found))
-    dated = (zoned(datetime.fromisoformat(each)) for each in times if each)
+    dated = (with_zone(datetime.fromisoformat(each)) for each in times if each)
     return max((each for each in dated if EARLIEST <= each < LATEST), default=None)
 
 

@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from ingest.files.texts.ages import AGE, UNKNOWN_AGE, PrintTime
-from ingest.files.texts.columns import cells_of, columned
+from ingest.files.texts.columns import cells_of, parse_columns
 from ingest.files.texts.described import UNKNOWN
 from ingest.files.texts.event_rows import OF_NODE, SCHEDULED, each_named, event_object, unknown_pod
 from ingest.files.texts.fragments import Fragment
 from ingest.files.texts.headless_rows import MOST_COLUMNS
-from ingest.messages.reasons import is_by_kubelet, spelled
+from ingest.messages.reasons import is_by_kubelet, spell_out
 from ingest.model.objects.base import UNKNOWN_NAME
 
 Row = dict[str, str]
@@ -90,7 +90,7 @@ nothing.
 """
 
 
-def tabled(fragment: Fragment, printed: PrintTime) -> Iterator[dict[str, Any]]:
+def parse_tables(fragment: Fragment, printed: PrintTime) -> Iterator[dict[str, Any]]:
     """Yield the objects in the tables of a fragment: nodes, Events, and failed pods; every other pod as LACKING.
 
     The command has what a table lacks: the namespace, and the paths of custom columns.
@@ -99,7 +99,7 @@ def tabled(fragment: Fragment, printed: PrintTime) -> Iterator[dict[str, Any]]:
         placed = (row | {"NAMESPACE": row.get("NAMESPACE") or fragment.command.namespace} for row in rows)
         made = list(filter(None, (_MADE[kind](row, printed) for row in placed)))
         yield from each_named(_with_own_uids(made)) if "events" in kind else made
-    chosen = list(columned(fragment, printed))
+    chosen = list(parse_columns(fragment, printed))
     yield from (each for each in chosen if each["kind"] != "Event")
     yield from each_named(each for each in chosen if each["kind"] == "Event")
 
@@ -175,7 +175,7 @@ def _node(row: Row, _: PrintTime) -> dict[str, Any] | None:
 
 
 def _pod(row: Row, _: PrintTime) -> dict[str, Any] | None:
-    name, namespace, state = _named(row), row.get("NAMESPACE", ""), spelled(row["STATUS"])
+    name, namespace, state = _named(row), row.get("NAMESPACE", ""), spell_out(row["STATUS"])
     is_killed = state.removeprefix("Init:") == _KILLED
     if not name:
         return None

@@ -71,7 +71,7 @@ def passed_on(state: ClusterNodes, record: InventoryRecord | HeartbeatRecord) ->
     """Return the records that a record of the cluster's log passes on to the logs of nodes."""
     if isinstance(record, InventoryRecord):
         return reconciled(state, record)
-    return _clocked(state, record) if record.resource == NODES.name else []
+    return _send_time(state, record) if record.resource == NODES.name else []
 
 
 def reconciled(state: ClusterNodes, inventory: InventoryRecord) -> list[Record]:
@@ -91,7 +91,7 @@ def reconciled(state: ClusterNodes, inventory: InventoryRecord) -> list[Record]:
     ]
 
 
-def _clocked(state: ClusterNodes, sign: HeartbeatRecord) -> list[Record]:
+def _send_time(state: ClusterNodes, sign: HeartbeatRecord) -> list[Record]:
     """Send the time to logs without data: once in CLOCK_MINUTES for each node, spread over the minutes."""
     turn = int(sign.ts.timestamp()) // 60 % CLOCK_MINUTES
     names = sorted(

@@ -89,6 +89,12 @@ def format_bytes(value: Amount) -> Amount:
     return phrase(digits, unit)
 
 
+def amount_left(of_bytes: Amount, left: Amount, capacity: Amount) -> Amount:
+    """Return the remaining amount, for example `14.4 GiB of 100 GiB left`."""
+    amounts = (choose(of_bytes, format_bytes(each), format_number(each)) for each in (left, capacity))
+    return phrase(next(amounts), " of ", next(amounts), " left")
+
+
 def format_duration(seconds: Amount) -> Amount:
     """Return a duration of whole seconds in its largest two units, such as 2 h 5 min."""
     if not isinstance(seconds, Expression):

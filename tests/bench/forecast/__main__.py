@@ -20,7 +20,7 @@ TUNED: Final = range(1, 17)
 """Seeds: constants were chosen by the latter alone."""
 WIDER: Final = (15, 20, 30, 45, 60, 90, 120, 180, 240)
 """Minutes that an alarm looks ahead."""
-RECORDINGS: Final = (
+CAPTURES: Final = (
     "node-pressure-k8s-1.36.jsonl.gz",
     "numa-kubelets-k8s-1.36.jsonl.zst",
     "late-joiners.jsonl.gz",
@@ -84,7 +84,7 @@ def main() -> None:
     _table([*KINDS, ""], made, foretold)
     _same_lead(made, foretold)
     print("\n## Captures\n\nThresholds as they were set on each node at each time, against its kubelet's samples.")
-    for name in RECORDINGS:
+    for name in CAPTURES:
         _capture(EXAMPLES / name)
 
 

@@ -1,4 +1,4 @@
-"""Alerts on the recording of a real kubelet (rules: recorded-behaviour): what fires, what stays quiet, and
+"""Alerts on the capture of a real kubelet (rules: recorded-behaviour): what fires, what stays quiet, and
 `backtest`.
 """
 
@@ -76,7 +76,7 @@ def test_every_invalid_disk_capacity_includes_the_one_at_the_start(database: Dat
     every = changed(ImageGCInvalidCapacity={"every_invalid_disk_capacity": True})
     replay(database, items(), (*ANALYTICS, *alert_reducers(every)))
     rows = [row for row in alerts(database) if row["alertname"] == "ImageGCInvalidCapacity"]
-    assert [row["status"] for row in rows] == ["firing"]  # two minutes before the end of the recording
+    assert [row["status"] for row in rows] == ["firing"]  # two minutes before the end of the capture
     assert rows[0]["starts_at"].isoformat() > "2026-11-21T04:27:12"
 
 

@@ -1,6 +1,6 @@
 """The commands as a user types them (commands.md).
 
-The recording is documented (rules: recorded-behaviour). `test_replay` looks at its rows, this at how the
+The capture is documented (rules: recorded-behaviour). `test_replay` looks at its rows, this at how the
 commands behave.
 """
 

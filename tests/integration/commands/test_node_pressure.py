@@ -1,6 +1,6 @@
-"""The recording of a node under pressure: ends of pods, growth of disks and stalls, held against its own lines.
+"""The capture of a node under pressure: ends of pods, growth of disks and stalls, held against its own lines.
 
-What must be found is read from the recording here, without any code of Leadsman's: the kubelet's Events, the pods'
+What must be found is read from the capture here, without any code of Leadsman's: the kubelet's Events, the pods'
 conditions and statuses, the samples.
 """
 
@@ -25,7 +25,7 @@ LOST: Final = "ContainerStatusUnknown"
 FREED_LITTLE: Final = "FreeDiskSpaceFailed"
 AT_ONCE: Final = timedelta(seconds=2)
 DISK_THRESHOLD: Final = 68_088 * 1024**2
-"""`nodefs.available` of the kubelet's settings in the recording; the Events name it too."""
+"""`nodefs.available` of the kubelet's settings in the capture; the Events name it too."""
 TO_THE_MILLISECOND: Final = 1e-5
 """Relative: times of samples are rounded to it before the slope."""
 DISK_PRESSURE_AT: Final = "2026-11-21T04:20:20"
@@ -109,7 +109,7 @@ def expected(*, events: bool = True, pods: bool = True) -> dict[str, End]:
 
 @pytest.fixture(scope="module")
 def replayed(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """The database of the whole recording, of one without a resource, or of its beginning."""
+    """The database of the whole capture, of one without a resource, or of its beginning."""
 
     @cache
     def replay(without: str = "", until: str = "") -> Path:
@@ -173,7 +173,7 @@ def test_image_gc_freed_nothing_as_often_as_the_kubelet_reported(replayed: Calla
 
 
 class Growth(NamedTuple):
-    """Return the use outside of pods and images, over the samples of the recording or its beginning."""
+    """Return the use outside of pods and images, over the samples of the capture or its beginning."""
 
     last: int
     available: int

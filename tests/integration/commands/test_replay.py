@@ -1,6 +1,6 @@
-"""The recording of a real incident through the real command: the rows that it must give.
+"""The capture of a real incident through the real command: the rows that it must give.
 
-The expected findings are those of the recorded behaviour (rules: recorded-behaviour) and of the recording itself.
+The expected findings are those of the recorded behaviour (rules: recorded-behaviour) and of the capture itself.
 """
 
 import json
@@ -39,7 +39,7 @@ def replay(database: Path, *commands: Sequence[Path]) -> Replayed:
 
 @pytest.fixture(scope="module")
 def pieces(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """The recording cut in three, the second of them compressed."""
+    """The capture cut in three, the second of them compressed."""
     folder = tmp_path_factory.mktemp("pieces")
     items = [item for item in read_sources([NODE_PRESSURE]) if isinstance(item, Observed)]
     paths = []
@@ -195,7 +195,7 @@ def test_in_pieces_one_by_one_and_at_once_into_another_database_it_is_the_same(
 
 
 def test_alerts_fire_by_the_rules_of_the_settings(tmp_path: Path) -> None:
-    """A worker fires them: the recording has pods that were rejected, and these rules ignore them."""
+    """A worker fires them: the capture has pods that were rejected, and these rules ignore them."""
     (tmp_path / "rules.yaml").write_text("alerts:\n  PodsRejected:\n    enabled: false\n")
     (tmp_path / "settings.yaml").write_text(f"alerts:\n  rules: {tmp_path / 'rules.yaml'}\n")
     options = ("--quiet", f"--config={tmp_path / 'settings.yaml'}")

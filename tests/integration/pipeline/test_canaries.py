@@ -58,7 +58,7 @@ ANNOTATIONS: Final = {"kubectl.kubernetes.io/last-applied-configuration": f'{{"x
 
 
 def capture(folder: Path, *, free: bool = True) -> Path:
-    """Recordings of others without redaction: good lines, bad ones, and one that is cut off; `free` texts are for the
+    """Captures of others without redaction: good lines, bad ones, and one that is cut off; `free` texts are for the
     strict mode, since nothing in them looks like a credential.
     """
     good = pod("12:00:01", SOUND, "n", type_="ADDED")

@@ -266,7 +266,7 @@ def test_summary_reports_its_node_and_its_time(tmp_path: Path, recorded: dict[st
     assert (observation.resource, observation.source, observation.type) == ("stats/summary", "kubelet", "SNAPSHOT")
     assert observation.node == NODE
     assert json.loads(bytes(observation.object)) == summary
-    # the newest time of the first sample in the recording, which was seen at 04:17:07
+    # the newest time of the first sample in the capture, which was seen at 04:17:07
     assert (
         datetime(2026, 11, 21, 4, 16, 50, tzinfo=UTC) < observation.ts < datetime(2026, 11, 21, 4, 17, 8, tzinfo=UTC)
     )

@@ -1,4 +1,4 @@
-"""A duration means the same for every command: before --until, else before now, or of a recording before its end."""
+"""A duration means the same for every command: before --until, else before now, or of a capture before its end."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""A recording is judged at its own end; what is live and silent since is not."""
+"""A capture is judged at its own end; what is live and silent since is not."""
 
 from datetime import timedelta
 

@@ -19,7 +19,7 @@ from streams.rules.eviction.signals import (
 
 GI = 2**30
 
-# Of the recording's first summary, 04:17:07 (rules: recorded-behaviour).
+# Of the capture's first summary, 04:17:07 (rules: recorded-behaviour).
 RECORDED = NodeSample(
     memory_available_bytes=22029869056,
     memory_working_set_bytes=3246645248,
