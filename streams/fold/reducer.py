@@ -27,7 +27,7 @@ Output: TypeAlias = Row | Record | Withdrawal
 
 
 class LogFindings(NamedTuple):
-    """The conclusions of a log's reducers from one record, as input of a reducer over rows."""
+    """The findings and records of a log's reducers from one record, as input of a reducer over rows."""
 
     at: datetime
     """Time of the record: the log's event time."""

@@ -194,7 +194,7 @@ class Detail(NamedTuple):
 
 
 def read_details(db: Database, scope: Scope, nodes: Sequence[NodeLine]) -> list[Detail]:
-    """Read the details of each node. Queries are for all nodes, but those of `first_order`. Raises DatabaseError."""
+    """Read the details of each node. Each query reads all nodes, except for `first_order`. Raises DatabaseError."""
     if not nodes:
         return []
     names = [node.name for node in nodes]
