@@ -13,21 +13,21 @@ _MOST_DIGITS: Final = 4
 
 def size(value: float) -> str:
     """Format bytes, such as 14.4 GiB."""
-    return _scaled(value, BYTES, " B")
+    return _scale(value, BYTES, " B")
 
 
 def two_sizes(one: float, other: float) -> tuple[str, str]:
     """Format two amounts of bytes with enough digits to distinguish them, such as 254.00 GiB and 253.51 GiB."""
-    pairs = ((_scaled(one, BYTES, " B", more), _scaled(other, BYTES, " B", more)) for more in range(_MOST_DIGITS))
+    pairs = ((_scale(one, BYTES, " B", more), _scale(other, BYTES, " B", more)) for more in range(_MOST_DIGITS))
     return next((pair for pair in pairs if one == other or pair[0] != pair[1]), (f"{one:,.0f} B", f"{other:,.0f} B"))
 
 
 def count(value: float) -> str:
     """Format a number, such as 12.6 M."""
-    return _scaled(value, _COUNTS if abs(value) >= _WHOLE else (), "")
+    return _scale(value, _COUNTS if abs(value) >= _WHOLE else (), "")
 
 
-def _scaled(value: float, scales: tuple[tuple[str, int], ...], base: str, more: int = 0) -> str:
+def _scale(value: float, scales: tuple[tuple[str, int], ...], base: str, more: int = 0) -> str:
     for name, scale in scales:
         if abs(value) >= scale:
             scaled = value / scale

@@ -12,7 +12,7 @@ from prometheus_client.core import Metric as Family
 
 from common.errors import WrongUsage
 from common.tasks import Tasks, in_thread
-from common.telemetry import figures, refreshed
+from common.telemetry import figures, refresh_metrics
 
 try:
     from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
@@ -53,7 +53,7 @@ async def pushing(endpoint: str, seconds: float, part: str) -> AsyncIterator[Non
 
     async def push() -> None:
         try:
-            await refreshed()
+            await refresh_metrics()
             data = as_otlp(figures(), resource, time.time_ns())
         except Exception:  # a metric that cannot be read must not end the part
             log.exception("metrics could not be read", by="telemetry.otlp_endpoint")

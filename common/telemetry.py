@@ -141,7 +141,7 @@ async def _by_own_name(
     return web.Response(status=421, text="Read this as localhost.\n")
 
 
-async def refreshed() -> None:
+async def refresh_metrics() -> None:
     """Update the metrics that are not read directly. One that takes too long keeps its last value."""
     for refresh in filter(None, [each.refresh for each in _REGISTERED.components]):
         with suppress(TimeoutError):
@@ -173,7 +173,7 @@ class _Scrapes:
         async with self._making:
             await asyncio.sleep(self._rested_at - now())
             self._next = None
-            await refreshed()
+            await refresh_metrics()
             began = now()
             try:
                 return generate_latest(REGISTRY)

@@ -89,7 +89,7 @@ class TooLargeError(Exception):
     """An answer exceeds the limit."""
 
 
-def unanswered(error: Exception) -> str:
+def describe_transport_error(error: Exception) -> str:
     """Describe one of `TRANSPORT_ERRORS` in words, such as connection refused, without Python's class names."""
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         why = getattr(error.certificate_error, "verify_message", "") or error.certificate_error

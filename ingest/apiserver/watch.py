@@ -21,7 +21,14 @@ from common.lines import Line, Splitter
 from common.text import plain
 from ingest.apiserver.changes import Changes, Key, Step
 from ingest.apiserver.progress import ListAt, Progress, Reconciling, went_back
-from ingest.apiserver.requests import TRANSPORT_ERRORS, ApiError, TooLargeError, get, keep_alive, unanswered
+from ingest.apiserver.requests import (
+    TRANSPORT_ERRORS,
+    ApiError,
+    TooLargeError,
+    describe_transport_error,
+    get,
+    keep_alive,
+)
 from ingest.apiserver.watch_events import HEAD_BYTES, LINE_LIMIT_BYTES, StreamError, pages, read_event, read_oversized
 from ingest.model.observation import UNDECODABLE
 from ingest.model.reports import Failure, Tally
@@ -161,7 +168,7 @@ class Watch:
                 self._contact(self.resource.name)
             return problem.retry_after_seconds, report
         self._reconciling.schedule_soon()
-        return 0.0, unanswered(problem)
+        return 0.0, describe_transport_error(problem)
 
     async def _list_then_watch(self) -> AsyncGenerator[Step, None]:
         if self._progress.inventory_is_due:

@@ -19,7 +19,7 @@ import msgspec
 from common.cycles import rare_cycle_searches
 from ingest.files.lines import SourceError
 from ingest.files.sources import Progress, read_converted
-from ingest.normalize.decoded import Decoded, decode
+from ingest.normalize.decode import Decoded, decode
 
 _LENGTH_BYTES: Final = 4
 

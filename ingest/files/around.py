@@ -192,7 +192,7 @@ _MARKS: Final = re.compile(rb"^(?:> ?)+", re.MULTILINE)
 _FIRST_BYTES: Final = 1 << 16
 
 
-def _unmarked(data: bytes) -> bytes:
+def _strip_mail_marks(data: bytes) -> bytes:
     """Return the text of an e-mail without the marks before its lines, if everything in it is quoted."""
     is_quoted = data.startswith(b"> ") and all(not line or line.startswith(b">") for line in data.splitlines())
     return _MARKS.sub(b"", data) if is_quoted else data
@@ -232,7 +232,7 @@ def as_utf8(data: bytes) -> bytes:
         encoding = "utf-16-le" if wide["little"] else "utf-16-be"
         data = data[: len(data) & ~1].decode(encoding, errors="replace").encode()
     data = data.removeprefix(b"\xef\xbb\xbf")
-    data = _as_typed(_unmarked(data))
+    data = _as_typed(_strip_mail_marks(data))
     if data.startswith(b'"{\\'):
         data = _unescaped(data)
     if data.startswith((b"\x1e{", b"data: {")):

@@ -23,7 +23,7 @@ from ingest.files.lines import DamagedError, Meter, SourceError, SourceFile, nam
 from ingest.files.otlp import LOGS, logged
 from ingest.files.recognize import Thing, is_manifest, kind_in_path, node_in_path, recognize
 from ingest.files.sniff import FileKind, file_kind, kind_of
-from ingest.files.texts.fragments import unstarred
+from ingest.files.texts.fragments import strip_stars
 from ingest.files.texts.mixed import LIMIT_BYTES, split_mixed
 from ingest.files.texts.shipped import lines_beside, lines_in, texts_in
 from ingest.files.unread import SAVE, left_out, of_kind, only_skipped, unread, without_kind
@@ -155,7 +155,7 @@ class _Dump:
                 skipped[texts.without_lines(text)] += 1
             return log_lines, newest
         is_small = len(data) <= LIMIT_BYTES
-        data = unstarred(data) if is_small else data
+        data = strip_stars(data) if is_small else data
         is_log = texts.is_kubelets_log(data)
         log_lines = self._logs.add(file.path, data, _modified_at(file.path)) if is_log else None
         if kind is FileKind.LOG and (log_lines is None or not is_small or not texts.is_pasted(data)):
@@ -193,7 +193,7 @@ class _Dump:
         of_text = xxhash.xxh3_64_intdigest(data) if is_text else 0
         at = self._snapshot.at, _modified_at(file.path)
         parts = texts.pasted_parts(data, *at) if is_text else _parts(kind, data, file)
-        for part in chain.from_iterable(_unwrapped(each, shipped) for each in parts):
+        for part in chain.from_iterable(_unwrap(each, shipped) for each in parts):
             position = Position(named(file.path), part.place)
             if isinstance(part, Bad):
                 self.unreadable.append(unreadable(part.error_type, part.reason, part.raw, position))
@@ -357,7 +357,7 @@ def _parts(kind: FileKind, data: bytes, file: DumpFile) -> Iterable[Part]:
     return parts
 
 
-def _unwrapped(part: Part, shipped: list[str] | None = None) -> Iterable[Part]:
+def _unwrap(part: Part, shipped: list[str] | None = None) -> Iterable[Part]:
     """Return objects inside an object that has no kind and is not itself known. `shipped` receives lines of
     kubelets.
     """

@@ -35,10 +35,10 @@ def event_in(fields: Fields) -> dict[str, Any] | None:
         return None
     if "KubeEventType" in plain and "ObjectKind" in plain:
         row = {name: "" if value is None else str(value) for name, value in plain.items()}
-        return texts.event_of_row(row, texts.Printed(EARLIEST, ""))
+        return texts.event_of_row(row, texts.PrintTime(EARLIEST, ""))
     dotted = next((found for name in plain if (found := _DOTTED.fullmatch(name)) is not None), None)
     if dotted is not None:
-        plain = _nested(plain, dotted["before"])
+        plain = _nest(plain, dotted["before"])
     event = _in_camel_case(plain)
     if not isinstance(event, dict) or not isinstance(event.get("reason"), str):
         return None
@@ -77,7 +77,7 @@ def with_uid(event: dict[str, Any]) -> bool:
     return True
 
 
-def _nested(flat: dict[str, Any], before: str) -> dict[str, Any]:
+def _nest(flat: dict[str, Any], before: str) -> dict[str, Any]:
     """Turn names with dots into nested objects; a plain name that is also the name of a nested object is left out."""
     nested: dict[str, Any] = {}
     for name, value in flat.items():

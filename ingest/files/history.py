@@ -44,7 +44,7 @@ class Fact(NamedTuple):
     """True if it comes from pasted text, so that its content depends on the rest of the dump."""
 
 
-class _Placed(NamedTuple):
+class _TimedFact(NamedTuple):
     """A fact with its sort key: its time, then causes before effects."""
 
     ts: datetime
@@ -100,7 +100,7 @@ def _unnamed(fact: Fact) -> tuple[str, ...]:
     return resource, fact.node, "" if resource in TIMELESS else raw.decode(errors="replace")
 
 
-def _settings(facts: Sequence[Fact], earliest: datetime, starts: Starts) -> Iterator[_Placed]:
+def _settings(facts: Sequence[Fact], earliest: datetime, starts: Starts) -> Iterator[_TimedFact]:
     """Place a kubelet's answer without a time: it holds since it was received, which neighbouring files date."""
     since, before = earliest, None
     for fact in sorted(facts, key=lambda each: (each.beside or earliest, *_content(each))):
@@ -108,7 +108,7 @@ def _settings(facts: Sequence[Fact], earliest: datetime, starts: Starts) -> Iter
         if before and before.beside and fact.beside and fact.beside > before.beside and thing.raw != before.thing.raw:
             since = max(since, changed_at(before.beside, fact.beside, starts.of(fact.node)))
         if before is None or thing.raw != before.thing.raw:
-            yield _Placed(since, _RANKS[thing.resource] - len(_RANKS), 0, (fact.node,), 0, thing.raw, fact)
+            yield _TimedFact(since, _RANKS[thing.resource] - len(_RANKS), 0, (fact.node,), 0, thing.raw, fact)
         before = fact
 
 
@@ -120,7 +120,9 @@ def _needed(facts: Iterable[Fact]) -> NeededPods:
     return NeededPods(nodes, pods_of_events(fact.thing for fact in facts if fact.thing.resource == EVENTS.name))
 
 
-def _known(versions: Sequence[_Placed], earliest: datetime, starts: Starts, needed: NeededPods) -> Iterator[_Placed]:
+def _known(
+    versions: Sequence[_TimedFact], earliest: datetime, starts: Starts, needed: NeededPods
+) -> Iterator[_TimedFact]:
     """Place implied facts of a Node or a Pod before everything else at their time."""
     read = [Version(each.fact.thing, each.ts) for each in versions]
     for each in timeless_facts(read, earliest, starts, needed):
@@ -128,10 +130,10 @@ def _known(versions: Sequence[_Placed], earliest: datetime, starts: Starts, need
         rank = _RANKS[each.thing.resource] - len(_RANKS)
         position = fact_of.fact.position._replace(place=f"{fact_of.fact.position.place}, before")
         fact = fact_of.fact._replace(thing=each.thing, position=position)
-        yield _Placed(each.since, rank, 0, fact_of.identity, fact_of.version, each.thing.raw, fact)
+        yield _TimedFact(each.since, rank, 0, fact_of.identity, fact_of.version, each.thing.raw, fact)
 
 
-def _versions(facts: list[Fact], read_at: datetime) -> Iterator[_Placed]:
+def _versions(facts: list[Fact], read_at: datetime) -> Iterator[_TimedFact]:
     """Place the versions of one object, each once."""
     if len(facts) > 1:
         unique = {fact.thing.version or fact.thing.raw: fact for fact in sorted(facts, key=_content, reverse=True)}
@@ -141,12 +143,12 @@ def _versions(facts: list[Fact], read_at: datetime) -> Iterator[_Placed]:
     yield _placed(facts[-1], _own_time(facts[-1]) or read_at, read_at)
 
 
-def _placed(fact: Fact, ts: datetime, read_at: datetime) -> _Placed:
+def _placed(fact: Fact, ts: datetime, read_at: datetime) -> _TimedFact:
     thing = fact.thing
     version = _number(thing.version)
     written = version if thing.resource == EVENTS.name else 0
     ts = min(ts, read_at) if ts >= EARLIEST else read_at
-    return _Placed(ts, _RANKS[thing.resource], written, thing.identity or (fact.node,), version, thing.raw, fact)
+    return _TimedFact(ts, _RANKS[thing.resource], written, thing.identity or (fact.node,), version, thing.raw, fact)
 
 
 def _own_time(fact: Fact) -> datetime | None:

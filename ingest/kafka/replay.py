@@ -17,8 +17,8 @@ from ingest.model.observation import Observed, Position, Unreadable
 from ingest.model.records import Record
 from ingest.model.topics import MAX_MESSAGE_BYTES, Topics, encode_record, headers_of, key_of, kind_of
 from ingest.normalize.dead_letters import PAYLOAD_BYTES, Letter
-from ingest.normalize.decoded import Digests, digest
-from ingest.normalize.normalize import normalized
+from ingest.normalize.decode import Digests, digest
+from ingest.normalize.normalize import normalize_with_warning
 from ingest.normalize.redact import Received, kept
 
 LONGEST_SLEEP_SECONDS: Final = 3600.0
@@ -62,7 +62,7 @@ class Feed:
                 Letter.of(item.cluster, item.ts, item.position, error, kept(item.raw, strict=self._strict))
             )
         observation, position = item.observation, item.position
-        messages, complaint = _messages(lambda: normalized(observation, strict=self._strict))
+        messages, complaint = _messages(lambda: normalize_with_warning(observation, strict=self._strict))
         sent = await self._send(messages, position)
         if complaint is None:
             return sent
@@ -76,7 +76,7 @@ class Feed:
         """Publish an observation of a live source. Its digest identifies it, so it is the same after a restart."""
         self.published.read += 1
         source = f"live/{received.resource}"
-        messages, complaint = _messages(lambda: received.normalized(strict=self._strict))
+        messages, complaint = _messages(lambda: received.normalize_with_warning(strict=self._strict))
         place = xxhash.xxh3_64_intdigest(b"".join(each.value for each in messages))
         sent = await self._send(messages, Position(source, f"{place:016x}"))
         if complaint is None:
@@ -158,7 +158,7 @@ async def replay_into_kafka(
         if not seen.add(origin.cluster, ts, digest(origin)):
             feed.published.repeated += 1
             continue
-        seen.forget_past()
+        seen.evict_old_hours()
         await pace.wait_for(ts)
         await feed.send(item)
     await publisher.flush()

@@ -14,7 +14,7 @@ from kubernetes_asyncio.client.api_client import ApiClient
 from kubernetes_asyncio.client.configuration import Configuration
 
 from common.text import plain
-from ingest.apiserver.requests import api_error, get, read_body, unanswered
+from ingest.apiserver.requests import api_error, describe_transport_error, get, read_body
 from ingest.model.observation import if_decodable
 
 TIMEOUT: Final = aiohttp.ClientTimeout(total=9, sock_connect=5)
@@ -150,7 +150,7 @@ class DirectAccess:
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
             raise KubeletUnreachable(
                 f"{plain(host)}:{address.port} cannot be reached from here "
-                f"({unanswered(error)}): open it, or {OTHERWISE}"
+                f"({describe_transport_error(error)}): open it, or {OTHERWISE}"
             ) from error
 
     async def _get_as_named(self, node: str, url: str) -> bytes:

@@ -18,7 +18,7 @@ from common.clock import Backoff, Clock
 from common.cycles import forget_frames
 from ingest.apiserver.changes import metadata_of
 from ingest.apiserver.emitting import Emitter
-from ingest.apiserver.requests import TRANSPORT_ERRORS, ApiError, TooLargeError, unanswered
+from ingest.apiserver.requests import TRANSPORT_ERRORS, ApiError, TooLargeError, describe_transport_error
 from ingest.kubelet.access import Address, DirectAccess, KubeletUnreachable, fetch_by_proxy, kubelet_address
 from ingest.kubelet.settings import KubeletSettings
 from ingest.model.observation import UNDECODABLE, Observation, if_decodable
@@ -235,7 +235,7 @@ def _reason(problem: Exception) -> str:
         return str(problem)
     if isinstance(problem, TimeoutError):
         return "the kubelet did not answer in time"
-    return unanswered(problem)
+    return describe_transport_error(problem)
 
 
 SILENCE_ROUNDS: Final = 6

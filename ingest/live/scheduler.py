@@ -18,7 +18,7 @@ from common.clock import steadily
 from common.settings import SettingsError
 from common.text import plain
 from ingest.apiserver.emitting import Emitter
-from ingest.apiserver.requests import TRANSPORT_ERRORS, ApiError, TooLargeError, unanswered
+from ingest.apiserver.requests import TRANSPORT_ERRORS, ApiError, TooLargeError, describe_transport_error
 from ingest.kubelet.access import Https
 from ingest.live.settings import LiveSettings
 from ingest.model.reports import Failure
@@ -56,7 +56,7 @@ async def cache_line(https: Https, url: str, now: datetime) -> str:
     except (TooLargeError, *TRANSPORT_ERRORS) as error:
         untrusted = isinstance(error, aiohttp.ClientConnectorCertificateError)
         cure = ": name the CA that signed it (watch.scheduler.ca_file)" if untrusted else ""
-        raise CacheUnknown(f"{unanswered(error)}{cure}") from error
+        raise CacheUnknown(f"{describe_transport_error(error)}{cure}") from error
     size, started_at = SIZE.search(metrics), _STARTED_AT.search(metrics)
     if size is None:
         raise CacheUnknown("its metrics have no scheduler_cache_size")

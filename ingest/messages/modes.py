@@ -16,7 +16,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 from msgspec.structs import replace
 
 from common.scrub import scrub
-from ingest.messages.reasons import COMBINED, prefix_of, spelled
+from ingest.messages.reasons import COMBINED, prefix_of, spell_out
 from ingest.model.objects.base import Condition
 
 WITHHELD: Final = r"\[withheld: [0-9]{1,9} characters\]"
@@ -256,5 +256,5 @@ def _clean(text: str) -> str:
 
 
 _remembered: Final = lru_cache(4096)(scrub)
-CREDENTIALS: Final = Mode(lambda reason: _clean(spelled(reason)), lambda _, message: _clean(message))
-STRICT: Final = Mode(lambda reason: allowed_reason(spelled(reason)), allowed)
+CREDENTIALS: Final = Mode(lambda reason: _clean(spell_out(reason)), lambda _, message: _clean(message))
+STRICT: Final = Mode(lambda reason: allowed_reason(spell_out(reason)), allowed)

@@ -86,7 +86,7 @@ REFUSALS: Final = frozenset(
 _ENDS: Final = frozenset({"DeadlineExceeded", "Evicted", "Preempting", "Shutdown", "Terminated"})
 
 
-def spelled(reason: str) -> str:
+def spell_out(reason: str) -> str:
     return _SPELLED.get(reason, reason)
 
 

@@ -292,9 +292,9 @@ class InventoryRecord(Record, frozen=True, tag="inventory"):
         return InventoryRecord(ts=self.ts, cluster=self.cluster, node=node, resource=self.resource)
 
 
-class HeardRecord(Record, frozen=True, tag="heard"):
-    """A sign of life on the cluster's log, about once a minute for each watch and each agent: it was complete at
-    `ts`. On the log of a node: the cluster's log has reached that time, which is not a time of the node's own log.
+class HeartbeatRecord(Record, frozen=True, tag="heard"):
+    """A heartbeat on the cluster's log, about once a minute for each watch and each agent: it was complete at `ts`.
+    On the log of a node: the cluster's log has reached that time, which is not a time of the node's own log.
     """
 
     resource: str
@@ -387,7 +387,7 @@ _Record: TypeAlias = (
     | NodeNumaRecord
     | SourceErrorRecord
     | InventoryRecord
-    | HeardRecord
+    | HeartbeatRecord
     | RejectionRecord
     | SchedulerCacheRecord
     | SchedulingAttemptRecord

@@ -1,4 +1,6 @@
-"""Reads the machine's memory as the kernel counts it (rules: eviction-signals), and its other file systems."""
+"""Reads the machine's memory as the kernel counts it (rules: eviction-signals), and the file systems that the
+kubelet does not watch.
+"""
 
 import os
 import re
@@ -11,8 +13,8 @@ from ingest.node.sysfs import CannotReadError, is_there, read_bytes, read_file
 
 MOUNTS: Final = Path("/proc/self/mountinfo")
 _DEVICE, _POINT, _OPTIONS = 2, 4, 2
-"""Number of fields of a line: of the mount, and after the dash."""
-_MOST: Final = 64
+"""Indices in a line of mountinfo: of the first two before the dash, of the options after it."""
+MAX_FILE_SYSTEMS: Final = 64
 _ESCAPED: Final = re.compile(r"\\([0-3][0-7]{2})")
 _CONTAINER: Final = re.compile(r"/[0-9a-f]{64}/")
 """The mount point of a container's root contains the container's id."""
@@ -27,14 +29,14 @@ class _Mount(NamedTuple):
     """Options of the file system itself; a pod mounts it read-only."""
 
     @property
-    def is_on_disk(self) -> bool:
-        """Tell whether it is on a disk: a FUSE file system of a user may never answer."""
-        on_disk = not self.device.startswith("0:") or self.kind == "btrfs"
-        return on_disk and not self.kind.startswith("fuse") and "rw" in self.options
+    def is_writable_disk(self) -> bool:
+        """True for a writable local file system; FUSE may never answer, so it is skipped."""
+        has_device = not self.device.startswith("0:") or self.kind == "btrfs"
+        return has_device and not self.kind.startswith("fuse") and "rw" in self.options
 
 
 def read_file_systems(
-    root: Path, mounts: Path = MOUNTS, measured: Callable[[str], os.statvfs_result] = os.statvfs
+    root: Path, mounts: Path = MOUNTS, statvfs: Callable[[str], os.statvfs_result] = os.statvfs
 ) -> list[dict[str, Any]]:
     """Return the file systems below `root` without those of the kubelet and of images, at most 64, fullest first.
 
@@ -43,21 +45,21 @@ def read_file_systems(
     known = {each.point: each for each in _mounts(os.fsdecode(read_bytes(mounts)))}
     kubelet = os.path.realpath(root / "var/lib/kubelet")
     of_images = {_device(known, path) for path in _image_paths(known, str(root))} - {""}
-    guarded = {_device(known, kubelet), *of_images}
+    watched_by_kubelet = {_device(known, kubelet), *of_images}
     if str(root) != "/":
-        guarded |= {each.device for each in known.values() if not _is_below(each.point, str(root))}
+        watched_by_kubelet |= {each.device for each in known.values() if not _is_below(each.point, str(root))}
     found = dict[str, _Mount]()
     for mount in sorted(known.values(), key=lambda each: (len(each.point), each.point), reverse=True):
-        is_volume = _is_below(mount.point, kubelet)
-        if mount.is_on_disk and _is_below(mount.point, str(root)) and not is_volume and mount.device not in guarded:
+        is_candidate = mount.is_writable_disk and mount.device not in watched_by_kubelet
+        if is_candidate and _is_below(mount.point, str(root)) and not _is_below(mount.point, kubelet):
             found[mount.device] = mount
-    read = (_amounts(mount, str(root), measured) for mount in sorted(found.values(), key=lambda each: each.point))
+    read = (_usage_of(mount, str(root), statvfs) for mount in sorted(found.values(), key=lambda each: each.point))
     fullest = sorted(filter(None, read), key=lambda each: each["available_bytes"] / each["capacity_bytes"])
-    return [{**each, "images_known": bool(of_images)} for each in fullest[:_MOST]]
+    return [{**each, "images_known": bool(of_images)} for each in fullest[:MAX_FILE_SYSTEMS]]
 
 
 def _mounts(text: str) -> Iterator[_Mount]:
-    """Return the mounts in order: of several on one point, the last one is visible."""
+    """Return the mounts in order: if several have one mount point, only the last one is visible."""
     for line in text.split("\n"):
         mount, _, source = line.partition(" - ")
         fields, of_source = mount.split(" "), source.split(" ")
@@ -80,12 +82,13 @@ def _device(known: Mapping[str, _Mount], path: str) -> str:
 
 
 def _image_paths(known: Mapping[str, _Mount], root: str) -> Iterator[str]:
-    """Return paths on the file systems of images and writable layers, which contain the layers of containers' roots.
+    """Return paths on the file systems of images and writable layers: those of the layers of containers' roots.
 
-    These are hidden in a pod. There, the runtime mounts the pod's host name from its own folder, or from memory.
+    In the agent's pod (`root` is not /) overlay mounts are not visible, so use /etc/hostname, which the runtime
+    bind-mounts from its own directory, or from memory.
     """
     if root != "/":
-        yield from (each for each in ("/etc/hostname",) if each in known and known[each].is_on_disk)
+        yield from (each for each in ("/etc/hostname",) if each in known and known[each].is_writable_disk)
         return
     for mount in known.values():
         if mount.kind == "overlay" and _CONTAINER.search(f"{mount.point}/"):
@@ -94,10 +97,10 @@ def _image_paths(known: Mapping[str, _Mount], root: str) -> Iterator[str]:
             yield from (each for each in paths if each.startswith("/"))
 
 
-def _amounts(mount: _Mount, root: str, measured: Callable[[str], os.statvfs_result]) -> dict[str, Any] | None:
-    """Return None if it has no blocks, or does not answer: it may be gone."""
+def _usage_of(mount: _Mount, root: str, statvfs: Callable[[str], os.statvfs_result]) -> dict[str, Any] | None:
+    """Return the mount point, size and use of a file system; None if it has no blocks, or cannot be read."""
     try:
-        found = measured(mount.point)
+        found = statvfs(mount.point)
     except OSError:
         return None
     if not found.f_blocks:
@@ -115,8 +118,8 @@ def _amounts(mount: _Mount, root: str, measured: Callable[[str], os.statvfs_resu
     }
 
 
-_AMOUNT: Final = re.compile(r"^([A-Za-z]+(?:\([a-z]+\))?): +([0-9]{1,15}) kB$", re.MULTILINE)
-_AMOUNTS: Final = {
+_MEMINFO_LINE: Final = re.compile(r"^([A-Za-z]+(?:\([a-z]+\))?): +([0-9]{1,15}) kB$", re.MULTILINE)
+_MEMINFO_FIELDS: Final = {
     "MemTotal": "total_bytes",
     "MemFree": "free_bytes",
     "MemAvailable": "available_bytes",
@@ -139,7 +142,7 @@ def read_machine(root: Path) -> dict[str, Any] | None:
 def _memory(path: Path) -> dict[str, int] | None:
     if not is_there(path):
         return None
-    found = dict(_AMOUNT.findall(read_file(path)))
-    if missing := sorted(_AMOUNTS.keys() - found.keys()):
+    found = dict(_MEMINFO_LINE.findall(read_file(path)))
+    if missing := sorted(_MEMINFO_FIELDS.keys() - found.keys()):
         raise CannotReadError(f"{plain(path)}: lacks {', '.join(missing)}")
-    return {field: int(found[name]) << 10 for name, field in _AMOUNTS.items()}
+    return {field: int(found[name]) << 10 for name, field in _MEMINFO_FIELDS.items()}

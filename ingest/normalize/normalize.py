@@ -11,7 +11,7 @@ from common.errors import BadRecord
 from common.scrub import scrub
 from common.text import plain
 from ingest.model.observation import UNDECODABLE, Change, Observation
-from ingest.model.records import HeardRecord, InventoryRecord, Record, SourceErrorRecord
+from ingest.model.records import HeartbeatRecord, InventoryRecord, Record, SourceErrorRecord
 from ingest.model.reports import AGENT, Report
 from ingest.model.summary import Summary
 from ingest.resources.resource import seen
@@ -51,10 +51,10 @@ def normalize(observation: Observation, decoded: Any = None, *, strict: bool = F
     return resource.records(observation, resource.strict(decoded) if strict else decoded)
 
 
-def normalized(
+def normalize_with_warning(
     observation: Observation, decoded: Any = None, *, strict: bool = False
 ) -> tuple[list[Record], BadRecord | None]:
-    """Return the records of `normalize`, and a text about impossible statistics that were left out."""
+    """Return the records of `normalize`, and a BadRecord about impossible statistics that were left out."""
     if decoded is None and observation.resource == STATS_SUMMARY.name and observation.type == "SNAPSHOT":
         decoded = _understood(observation, lambda seen: STATS_SUMMARY.decode(seen.object))
     records = normalize(observation, decoded, strict=strict)
@@ -94,7 +94,7 @@ def _complete_list(observation: Observation) -> Record:
 
 def _sign_of_life(observation: Observation) -> Record:
     resource, fields = AGENT if observation.node else observation.resource, asdict(_bookmark(observation.object))
-    return HeardRecord(**seen(observation), resource=resource, target=observation.node, **fields)
+    return HeartbeatRecord(**seen(observation), resource=resource, target=observation.node, **fields)
 
 
 _OF_STREAMS: Final[Mapping[Change, Callable[[Observation], Record]]] = {

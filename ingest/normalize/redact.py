@@ -11,7 +11,7 @@ from ingest.messages.modes import CREDENTIALS, STRICT
 from ingest.model.observation import UNDECODABLE, Observation
 from ingest.model.records import Record
 from ingest.normalize.dead_letters import PAYLOAD_BYTES
-from ingest.normalize.normalize import normalized
+from ingest.normalize.normalize import normalize_with_warning
 from ingest.resources.cleaning import DROPPED, Cleaner
 from ingest.resources.table import BY_NAME, TABLE
 
@@ -90,12 +90,12 @@ class Received:
     def resource(self) -> str:
         return self._observation.resource
 
-    def normalized(self, *, strict: bool = False) -> tuple[list[Record], BadRecord | None]:
-        """Return the records, and a text about omitted statistics, without decoding again."""
-        return normalized(self._observation, self._decoded, strict=strict)
+    def normalize_with_warning(self, *, strict: bool = False) -> tuple[list[Record], BadRecord | None]:
+        """Return the records, and a BadRecord about omitted statistics, without decoding again."""
+        return normalize_with_warning(self._observation, self._decoded, strict=strict)
 
     def redacted(self, *, strict: bool = False) -> Observation:
-        """Redact it for a capture or a dead letter, which takes many times as long as `normalized`."""
+        """Redact it for a capture or a dead letter, which takes many times as long as `normalize_with_warning`."""
         return redact(self._observation, strict=strict)
 
     def decoded_of(self, redacted: Observation) -> Any:

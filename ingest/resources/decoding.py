@@ -25,20 +25,20 @@ def kept(kind: type[T], allow: Callable[[T], T] = lambda thing: thing) -> Callab
     def decoded(data: bytes | msgspec.Raw) -> T:
         thing = allow(decode(data))
         # credentials are rare, and searching the kept JSON takes a tenth of the time of visiting it
-        return scrubbed(thing) if is_suspicious(_encode(thing).decode()) else thing
+        return scrub_value(thing) if is_suspicious(_encode(thing).decode()) else thing
 
     return decoded
 
 
-def scrubbed(value: Any) -> Any:
+def scrub_value(value: Any) -> Any:
     if isinstance(value, str):
         return scrub(value)
     if isinstance(value, list | tuple):
-        return type(value)(scrubbed(each) for each in value)
+        return type(value)(scrub_value(each) for each in value)
     if isinstance(value, dict):
-        return {name: scrubbed(each) for name, each in value.items()}
+        return {name: scrub_value(each) for name, each in value.items()}
     if isinstance(value, msgspec.Struct):
-        return replace(value, **{name: scrubbed(getattr(value, name)) for name in value.__struct_fields__})
+        return replace(value, **{name: scrub_value(getattr(value, name)) for name in value.__struct_fields__})
     return value
 
 

@@ -85,9 +85,9 @@ def command(
 
     rotation = Rotation(rotate_mib * 1024 * 1024, rotate_seconds, compress, keep)
     report = (lambda _: None) if quiet else note
-    recording = record(settings.live(), output, rotation, report, seconds=seconds)
+    capturing = record(settings.live(), output, rotation, report, seconds=seconds)
     try:
-        captured = run_served(settings, "capture", recording)
+        captured = run_served(settings, "capture", capturing)
     except OSError as error:
         fail(f"{output}: {error}", EXIT_NO_SOURCE)
     if not captured.observations:

@@ -74,7 +74,7 @@ def run_part(settings: Settings, part: str, work: Awaitable[Result]) -> Result:
     async def run() -> Result:
         async with (
             served(settings.telemetry.host, settings.telemetry.port, part),
-            pushed(settings, part),
+            push_metrics(settings, part),
             timed_searches(),
         ):
             return await work
@@ -83,7 +83,7 @@ def run_part(settings: Settings, part: str, work: Awaitable[Result]) -> Result:
 
 
 @asynccontextmanager
-async def pushed(settings: Settings, part: str) -> AsyncIterator[None]:
+async def push_metrics(settings: Settings, part: str) -> AsyncIterator[None]:
     """Push the metrics of a part to an OpenTelemetry collector while it runs, if configured."""
     if not settings.telemetry.otlp_endpoint:
         yield

@@ -27,7 +27,7 @@ def command(*, host: str, port: int, token_file: Path | None, config: Path | Non
     """
     from common.logs import configure
     from leadsman.cli.database import readable_database
-    from leadsman.cli.live import pushed
+    from leadsman.cli.live import push_metrics
     from leadsman.run.beside import answering
     from leadsman.run.settings import load
     from leadsman.web.site.access import read_token
@@ -40,7 +40,7 @@ def command(*, host: str, port: int, token_file: Path | None, config: Path | Non
 
         @asynccontextmanager
         async def side_tasks() -> AsyncIterator[None]:
-            async with answering(database), pushed(settings, "serve"):
+            async with answering(database), push_metrics(settings, "serve"):
                 yield
 
         run_site(database, host, port, token, settings.page, note, side_tasks())

@@ -25,7 +25,8 @@ def settled(
     last: Callable[[], datetime | None],
     now: datetime | None = None,
 ) -> Range:
-    """Resolve durations to times. They count back from `--until`, else from now or from a recording's end.
+    """Resolve durations to times. They count back from `--until`, else from now, or from the last observation if it
+    is old.
 
     It prints to standard error the time from which a duration counts. `last` returns the newest observation, and is
     called only if a duration needs it.
@@ -46,7 +47,7 @@ def _end(last: Callable[[], datetime | None], now: datetime | None) -> tuple[dat
     newest = last()
     if newest is None or now - newest < STALE:
         return now, "now"
-    return newest, f"the end of the recording, {_shown(newest)}"
+    return newest, f"the last observation, {_shown(newest)}"
 
 
 def _before(length: timedelta, end: datetime, words: str, which: str) -> datetime:

@@ -27,7 +27,7 @@ from ingest.live.journal import Journal
 from ingest.live.run import Delivery, Live
 from ingest.live.settings import LiveSettings
 from ingest.model.observation import Observation, Observed
-from ingest.normalize.decoded import Decoded, decode
+from ingest.normalize.decode import Decoded, decode
 from leadsman.run.alert import AlertDelivery, progress_file, receiver_of
 from leadsman.run.beside import answering
 from leadsman.run.permissions import check_cluster

@@ -13,7 +13,7 @@ from common.errors import KubeconfigUnusable
 from ingest.apiserver.connect import configuration
 from ingest.apiserver.leader import LeaseName
 from ingest.apiserver.node_leases import WITHOUT
-from ingest.apiserver.requests import TRANSPORT_ERRORS, ApiError, get, read_body, request, unanswered
+from ingest.apiserver.requests import TRANSPORT_ERRORS, ApiError, describe_transport_error, get, read_body, request
 from ingest.kubelet.poll import PROXY_RISK
 from ingest.kubelet.settings import KubeletSettings
 from ingest.live.settings import LiveSettings
@@ -246,6 +246,5 @@ def _unanswered(client: ApiClient, error: Exception) -> str:
         if error.code == HTTPStatus.UNAUTHORIZED:
             return f"{error}. The token or certificate expired, or is another cluster's: log in again"
         return f"{error}. Check the credentials of watch.kubeconfig and watch.context"
-    return (
-        f"{client.configuration.host} does not answer: {unanswered(error)}. Check watch.kubeconfig and watch.context"
-    )
+    reason = describe_transport_error(error)
+    return f"{client.configuration.host} does not answer: {reason}. Check watch.kubeconfig and watch.context"

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from ingest.files.lines import SourceError
-from ingest.normalize.decoded import Decoded
+from ingest.normalize.decode import Decoded
 from leadsman.run.reducers import all_reducers
 from leadsman.run.settings import Settings
 from sql.database.open import Database

@@ -32,31 +32,33 @@ _OF_BOTH: Final = re.compile(r"\bALTER TABLE \w+\s+ADD COLUMN\b")
 _DATABASE: Final = re.compile(r"\bCREATE DATABASE\b")
 
 
-class Placed(NamedTuple):
+class TargetedStatement(NamedTuple):
     """A statement, and the database in which it runs."""
 
     sql: str
     database: str
 
 
-def spread(statement: str, target: Server) -> Iterator[Placed]:
+def spread(statement: str, target: Server) -> Iterator[TargetedStatement]:
     """Yield the statements for a sharded cluster that replace one statement of the schema."""
     if _DATABASE.search(statement):
-        yield Placed(statement, target.database)
-        yield Placed(f"CREATE DATABASE IF NOT EXISTS {quoted(target.holder)}", target.database)
+        yield TargetedStatement(statement, target.database)
+        yield TargetedStatement(f"CREATE DATABASE IF NOT EXISTS {quoted(target.holder)}", target.database)
     elif table := _TABLE.search(statement):
-        yield Placed(statement, target.holder)
-        yield Placed(distributed(table[1], statement, target.cluster, target.holder), target.database)
+        yield TargetedStatement(statement, target.holder)
+        yield TargetedStatement(
+            distributed_table(table[1], statement, target.cluster, target.holder), target.database
+        )
     elif _OF_SHARDS.search(statement):
-        yield Placed(statement, target.holder)
+        yield TargetedStatement(statement, target.holder)
     elif _OF_BOTH.search(statement):
-        yield Placed(statement, target.holder)
-        yield Placed(statement, target.database)
+        yield TargetedStatement(statement, target.holder)
+        yield TargetedStatement(statement, target.database)
     else:
-        yield Placed(statement, target.database)
+        yield TargetedStatement(statement, target.database)
 
 
-def distributed(name: str, statement: str, cluster: str, holder: str) -> str:
+def distributed_table(name: str, statement: str, cluster: str, holder: str) -> str:
     """Return the distributed table over all shards' tables of that name, which `statement` creates in the database
     `holder`.
     """
@@ -90,15 +92,15 @@ _ENGINE: Final = re.compile(r"^ENGINE = (Replacing|Aggregating)?MergeTree(?:\((\
 _WINDOW: Final = re.compile(r"\bnon_replicated_deduplication_window = (\d+)")
 
 
-def everywhere(statement: str, target: Target) -> Sequence[Placed]:
+def everywhere(statement: str, target: Target) -> Sequence[TargetedStatement]:
     """Return the statement for that database: for every replica of a cluster; sharding can turn it into several."""
     if not isinstance(target, Server) or not target.cluster:
-        return [Placed(statement, target.database)]
-    placed = spread(statement, target) if target.sharded else [Placed(statement, target.database)]
-    return [Placed(replicated(sql, target.cluster), database) for sql, database in placed]
+        return [TargetedStatement(statement, target.database)]
+    placed = spread(statement, target) if target.sharded else [TargetedStatement(statement, target.database)]
+    return [TargetedStatement(replicate(sql, target.cluster), database) for sql, database in placed]
 
 
-def replicated(statement: str, cluster: str) -> str:
+def replicate(statement: str, cluster: str) -> str:
     """Return a CREATE or ALTER for every replica of a cluster.
 
     Other statements stay unchanged, because rows are replicated.

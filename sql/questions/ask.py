@@ -12,7 +12,7 @@ from sql.database.held import SocketDatabase
 from sql.database.open import Database, Result, bound
 from sql.questions.frames import OWN, SqlReply, SqlRequest
 from sql.questions.limits import SHARED, Limits
-from sql.questions.vetting import Token, as_formatted, at, refusal, tokens, vetted, words
+from sql.questions.vetting import Token, as_formatted, at, refusal, tokens, vet, words
 
 _NO_FILE: Final = "READ ON FILE"
 """The embedded engine looks for a file if no table has the name."""
@@ -154,7 +154,7 @@ def ask(db: Database, sql: str, given: Mapping[str, str], limits: Limits | None 
         check_reader(db)
     settings = (limits.settings(embedded=db.embedded) if limits else {}) | ({} if db.embedded else _READ_ONLY)
     try:
-        return db.query(vetted(db, sql, bounded=limits is not None), given, settings)
+        return db.query(vet(db, sql, bounded=limits is not None), given, settings)
     except QueryFailed as error:
         raise explained(db, sql, error) from None
 

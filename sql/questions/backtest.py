@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
-from ingest.normalize.decoded import Decoded
+from ingest.normalize.decode import Decoded
 from sql.database.open import Result, connect
 from sql.landing.batches import Lander
 from sql.questions.queries import run, saved_query

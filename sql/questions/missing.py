@@ -166,13 +166,13 @@ def why_empty(database: Database, query: SavedQuery, given: Mapping[str, str]) -
     usual = {each.name: each.default for each in query.parameters}
     given = {name: value for name, value in given.items() if value not in ("", usual.get(name))}
     if not query.needs:
-        return _mistyped(database, given, set()) or "There is none"
+        return _suggest_names(database, given, set()) or "There is none"
     looked = {
         str(cluster): _SeenCounts(*counts) for cluster, *counts in database.query(_LOOKED, described=False).rows
     }
     if not looked:
         return "The database is empty: replay a capture, or watch a cluster with leadsman up"
-    if mistyped := _mistyped(database, given, set(looked)):
+    if mistyped := _suggest_names(database, given, set(looked)):
         return mistyped
     seen = {name: _last_seen(database, source) for name, source in _SEEN.items() if name in _parts(query)}
     denied, doubts = _contradictions(database, query, given), _doubts(database, query, given)
@@ -224,7 +224,7 @@ def _clusters_named(clusters: Sequence[str]) -> str:
     return f"Clusters {', '.join(clusters[:_MOST_NAMED])}{more}"
 
 
-def _mistyped(database: Database, given: Mapping[str, str], clusters: set[str]) -> str:
+def _suggest_names(database: Database, given: Mapping[str, str], clusters: set[str]) -> str:
     """Name a cluster, node or namespace that was never seen, and the most similar that was; empty if all were
     seen.
     """

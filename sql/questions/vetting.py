@@ -86,7 +86,7 @@ _END: Final = Token("end", "")
 _languages: WeakKeyDictionary[Database, Language] = WeakKeyDictionary()
 
 
-def vetted(db: Database, sql: str, *, bounded: bool) -> str:
+def vet(db: Database, sql: str, *, bounded: bool) -> str:
     """Return the engine's own form of `sql`, to run. Raises QueryFailed if it is not allowed.
 
     If `bounded`, the statement may not set limits.

@@ -107,10 +107,10 @@ def _first_of_one(text: str, whole: str) -> frozenset[str] | None:
         return None
     name = source.group(1)
     if name == "(":
-        return _first_read(_enclosed(text, source.end()), whole)
+        return _first_read(_text_in_parentheses(text, source.end()), whole)
     given = [each.end() for each in re.finditer(rf"\b{name}\s+AS\s*\(", whole)]
     if name not in statements():
-        return _first_read(_enclosed(whole, given[0]), whole) if len(given) == 1 else None
+        return _first_read(_text_in_parentheses(whole, given[0]), whole) if len(given) == 1 else None
     if given:  # a query's own name hides the database's
         return None
     return frozenset({name}) if name in tables() else _first_read(_of_view(name))
@@ -126,7 +126,7 @@ def _of_view(name: str) -> str:
     return view[made.end() :] if made else ""
 
 
-def _enclosed(text: str, start: int) -> str:
+def _text_in_parentheses(text: str, start: int) -> str:
     """Return the text from there to the closing parenthesis."""
     return text[start : start + _outer("(" + text[start:]).index(")") - 1]
 

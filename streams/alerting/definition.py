@@ -8,7 +8,7 @@ from typing import Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
-from ingest.model.records import DeadLetterRecord, HeardRecord, RejectionRecord
+from ingest.model.records import DeadLetterRecord, HeartbeatRecord, RejectionRecord
 from streams.alerting.active import ActiveAlert, Group, key_of
 from streams.alerting.rule_settings import RuleSettings
 from streams.fold.findings import Row
@@ -134,7 +134,7 @@ class AlertDefinition(Generic[Settings, State]):
     step: Callable[[Settings, State, Sequence[Any], Now], tuple[State, Sequence[Change]]]
     node_rows: tuple[type[Row], ...] = ()
     """Rows that it reads on the log of a node."""
-    cluster_rows: tuple[type[Row | DeadLetterRecord | HeardRecord | RejectionRecord], ...] = ()
+    cluster_rows: tuple[type[Row | DeadLetterRecord | HeartbeatRecord | RejectionRecord], ...] = ()
     """Rows that it reads on the log of a cluster."""
     state: type[State] = NoState  # type: ignore[assignment]  # the default goes with the default of State
     """A frozen msgspec Struct whose fields all have defaults. No other alert reads it."""

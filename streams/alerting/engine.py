@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast
 import msgspec
 
 from common.errors import BadRecord
-from ingest.model.records import ForgetRecord, HeardRecord, Record
+from ingest.model.records import ForgetRecord, HeartbeatRecord, Record
 from streams.alerting.active import ActiveAlert
 from streams.alerting.definition import AnyAlert, Gathers, Happened, Holds, Now
 from streams.alerting.holding import (
@@ -32,7 +32,7 @@ from streams.alerting.holding import (
 )
 from streams.alerting.rules_file import ALERTS, AlertRules, default_rules
 from streams.fold.findings import Alert, NodeRow, SourceError
-from streams.fold.reducer import Concluded, NoState, Reducer, Withdrawal, retried
+from streams.fold.reducer import LogFindings, NoState, Reducer, Withdrawal, call_with_retry
 from streams.rules.pod_ends.when import drainer
 
 CORDONED: Final = "cordoned"
@@ -44,7 +44,7 @@ def drained(state: State, node: NodeRow, at: datetime, names: Collection[str]) -
     is_drained = not node.deleted and (node.unschedulable or bool(drainer(node.taints)))
     if is_drained == state.drained:
         return state, []
-    return _suppressed(state, at, names) if is_drained else (_unsuppressed(state, at, names), [])
+    return _suppressed(state, at, names) if is_drained else (_restart_holds(state, at, names), [])
 
 
 def _suppressed(state: State, at: datetime, names: Collection[str]) -> tuple[State, list[Alert]]:
@@ -61,7 +61,7 @@ def _suppressed(state: State, at: datetime, names: Collection[str]) -> tuple[Sta
     return msgspec.structs.replace(with_active(state, active), drained=True), rows
 
 
-def _unsuppressed(state: State, at: datetime, names: Collection[str]) -> State:
+def _restart_holds(state: State, at: datetime, names: Collection[str]) -> State:
     """Restart the hold time of conditions that were not raised because the node was drained."""
     active = {**state.active, **{name: _begun_anew(state.active[name], at) for name in state.active.keys() & names}}
     return msgspec.structs.replace(with_active(state, active), drained=False)
@@ -130,7 +130,7 @@ class Engine:
         """Maps a set of row types to the alerts that read any of them, each with the types that it reads."""
 
     def step(
-        self, state: State, concluded: Concluded | Record
+        self, state: State, concluded: LogFindings | Record
     ) -> tuple[State, Sequence[Alert | Withdrawal | BadRecord]]:
         """Apply the findings of one record, or a record itself, to the alerts of a log.
 
@@ -139,11 +139,11 @@ class Engine:
         """
         if isinstance(concluded, ForgetRecord):
             return self._forgotten(state, concluded.ts)
-        if isinstance(concluded, HeardRecord) and self._log == "node":
+        if isinstance(concluded, HeartbeatRecord) and self._log == "node":
             state, ended = lost(state, concluded.ts, self._of_sources)
             return remembered(state, ended), ended
         if isinstance(concluded, Record):
-            concluded = Concluded(concluded.ts, concluded.node, new_minute=False, rows=(concluded,))
+            concluded = LogFindings(concluded.ts, concluded.node, new_minute=False, rows=(concluded,))
         at, rows = concluded.at, concluded.rows
         is_data = not rows or any(type(row) is not SourceError for row in rows)
         if self._log == "cluster":  # once a minute, because records of many nodes come in no fixed order
@@ -206,7 +206,7 @@ class Engine:
             else:
                 seen = [row for row in rows if type(row) in read]
             try:
-                state = retried(enabled.alert.name, _run_condition, state, enabled, seen, at)
+                state = call_with_retry(enabled.alert.name, _run_condition, state, enabled, seen, at)
             except BadRecord as error:
                 failed.append(error)
         return state, failed
@@ -261,7 +261,7 @@ def _expire(state: State, watermark: datetime) -> tuple[State | None, Sequence[W
 def _reducer(name: str, log: _Log, rules: AlertRules) -> Reducer[State]:
     types = dict.fromkeys(each for alert in ALERTS for each in _rows(alert, log))
     if log == "node":
-        types |= dict.fromkeys((NodeRow, ForgetRecord, HeardRecord))
+        types |= dict.fromkeys((NodeRow, ForgetRecord, HeartbeatRecord))
     return Reducer(
         name=name,
         version=VERSION,

@@ -9,7 +9,7 @@ import msgspec
 from common.amounts import how_often
 from ingest.model.records import RejectionRecord
 from streams.alerting.active import MAX_MEMBERS, Group
-from streams.alerting.words import SHOWN, name, shortened
+from streams.alerting.words import SHOWN, name, shorten_list
 from streams.fold.findings import PodEnd
 from streams.rules.eviction.shortage import PRESSURES
 
@@ -109,7 +109,7 @@ def plus(row: PodEnd | RejectionRecord, group: Group) -> Group | None:
 def owners_of(group: Group) -> str:
     """Describe the owners of a group's pods with namespace and count, most pods first."""
     most = nsmallest(SHOWN, ((-times, owner) for owner, times in group.breakdown.items()))
-    return shortened((f"{owner}, {how_often(-times)}" for times, owner in most), "; ", count=len(group.breakdown))
+    return shorten_list((f"{owner}, {how_often(-times)}" for times, owner in most), "; ", count=len(group.breakdown))
 
 
 def owned_by(namespace: str, kind: str, owner: str) -> str:

@@ -53,7 +53,7 @@ def amount(value: int, resource: str) -> str:
     return size(value) if resource in {"memory", "ephemeral-storage"} else f"{value} {resource}"
 
 
-def shortened(names: Iterable[str], separator: str = ", ", *, count: int | None = None) -> str:
+def shorten_list(names: Iterable[str], separator: str = ", ", *, count: int | None = None) -> str:
     """List the first names and the number of others; `count` is the total if `names` has only some."""
     every = list(names)
     shown, more = every[:SHOWN], (len(every) if count is None else count) - SHOWN

@@ -38,12 +38,12 @@ def _row(record: SettingsRecord) -> KubeletSetting:
         image_gc_low_percent=DEFAULT_LOW_PERCENT if low is None else low,
         image_minimum_gc_age_seconds=_seconds(config.image_minimum_gc_age, IMAGE_MINIMUM_GC_AGE_SECONDS),
         image_maximum_gc_age_seconds=_seconds(config.image_maximum_gc_age, 0.0),
-        eviction_hard=_sorted(config.eviction_hard),
-        eviction_soft=_sorted(config.eviction_soft),
+        eviction_hard=_sort_by_name(config.eviction_hard),
+        eviction_soft=_sort_by_name(config.eviction_soft),
         eviction_soft_grace_seconds={
-            signal: parse_duration(text) for signal, text in _sorted(config.eviction_soft_grace_period).items()
+            signal: parse_duration(text) for signal, text in _sort_by_name(config.eviction_soft_grace_period).items()
         },
-        eviction_minimum_reclaim=_sorted(config.eviction_minimum_reclaim),
+        eviction_minimum_reclaim=_sort_by_name(config.eviction_minimum_reclaim),
         eviction_pressure_transition_seconds=_seconds(
             config.eviction_pressure_transition_period, DEFAULT_PRESSURE_TRANSITION_SECONDS
         ),
@@ -53,10 +53,10 @@ def _row(record: SettingsRecord) -> KubeletSetting:
         topology_manager_policy=config.topology_manager_policy or "none",
         topology_manager_scope=config.topology_manager_scope or "container",
         reserved_cpus=config.reserved_system_cpus,
-        system_reserved=_sorted(config.system_reserved),
-        kube_reserved=_sorted(config.kube_reserved),
-        cpu_manager_policy_options=_sorted(config.cpu_manager_policy_options),
-        topology_manager_policy_options=_sorted(config.topology_manager_policy_options),
+        system_reserved=_sort_by_name(config.system_reserved),
+        kube_reserved=_sort_by_name(config.kube_reserved),
+        cpu_manager_policy_options=_sort_by_name(config.cpu_manager_policy_options),
+        topology_manager_policy_options=_sort_by_name(config.topology_manager_policy_options),
         enforce_node_allocatable=list(config.enforce_node_allocatable or ()),
         system_reserved_cgroup=config.system_reserved_cgroup,
         kube_reserved_cgroup=config.kube_reserved_cgroup,
@@ -73,7 +73,7 @@ def _seconds(text: str, default: float) -> float:
     return parse_duration(text) if text else default
 
 
-def _sorted(values: Mapping[str, str] | None) -> dict[str, str]:
+def _sort_by_name(values: Mapping[str, str] | None) -> dict[str, str]:
     return dict(sorted((values or {}).items()))
 
 

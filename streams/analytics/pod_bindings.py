@@ -17,7 +17,7 @@ from streams.fold.findings import PodBinding
 from streams.fold.reducer import Output, Reducer
 from streams.fold.shelves import Shelves, all_on, on_shelf, put, taken
 from streams.rules.pod_ends.when import deletion_asked_at
-from streams.rules.pods.containers import local_volumes, memoized
+from streams.rules.pods.containers import local_volumes, memoize
 from streams.rules.pods.qos import FINISHED, qos_class
 from streams.rules.pods.requests import (
     cpu_limit,
@@ -173,7 +173,7 @@ class _Asks(NamedTuple):
     exclusive_cpus: int
 
 
-@memoized
+@memoize
 def _asks(pod: Pod) -> _Asks:
     limits = cpu_limit(pod), memory_limit(pod)
     return _Asks(effective_requests(pod), eviction_requests(pod), qos_class(pod), *limits, exclusive_cpus(pod))

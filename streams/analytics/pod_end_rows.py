@@ -10,7 +10,7 @@ from streams.fold.findings import PodEnd
 from streams.rules.events.admission import Refusal, parse_refusal
 from streams.rules.pod_ends.actors import explains
 from streams.rules.pod_ends.causes import EVICTED, WITHOUT_WITNESS, End, exit_code
-from streams.rules.pod_ends.when import When, agreed, is_refused_again
+from streams.rules.pod_ends.when import When, is_refused_again, merge_witnesses
 
 LOG: Final = "log"
 """A line of a kubelet's log: it has the time, but the full text only at high verbosity."""
@@ -102,7 +102,7 @@ def with_witness(known: PodEnd, row: PodEnd) -> PodEnd:
     when, other = (When(each.ts, each.time_known, each.earliest, each.latest) for each in (known, row))
     if row.cause == known.cause:
         dates_it = row.witness == LOG and (not known.time_known or row.ts < known.ts)
-        when = agreed(other, when) if dates_it else agreed(when, other)
+        when = merge_witnesses(other, when) if dates_it else merge_witnesses(when, other)
     return known._replace(
         ts=when.at,
         time_known=when.is_known,

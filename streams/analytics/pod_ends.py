@@ -84,7 +84,7 @@ def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
         case KnownPodRecord(object=pod):
             after, rows = _implied(state, pod), list[PodEnd]()
         case PodActRecord():
-            after, rows = _announced(state, record)
+            after, rows = _note_announcement(state, record)
         case EventRecord() if record.change != "DELETED":
             after, rows = _event(state, record)
         case _:
@@ -275,7 +275,7 @@ def _owned(state: State, row: PodEnd) -> PodEnd:
     return row if owner is None else row._replace(owner_kind=owner[0], owner_name=owner[1])
 
 
-def _announced(state: State, record: PodActRecord) -> tuple[State, list[PodEnd]]:
+def _note_announcement(state: State, record: PodActRecord) -> tuple[State, list[PodEnd]]:
     """Remember who announced the end of a pod, and add that to the row of a known end."""
     acted, rows = Announcement(record.cause, record.actor, record.reason, record.message, record.at), list[PodEnd]()
     state = replace(state, acts=put(state.acts, record.uid, acted, MAX_ENDS))

@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from ingest.model.records import HeardRecord, NodeRecord, SourceErrorRecord
+from ingest.model.records import HeartbeatRecord, NodeRecord, SourceErrorRecord
 from ingest.model.reports import AGENT
 from streams.fold.findings import SourceError
 from streams.fold.reducer import Output, Reducer, stateless
@@ -38,7 +38,7 @@ class LastHeartbeat(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 def with_sign(
-    agents: dict[str, LastHeartbeat], record: HeardRecord, now: datetime | None
+    agents: dict[str, LastHeartbeat], record: HeartbeatRecord, now: datetime | None
 ) -> dict[str, LastHeartbeat]:
     """Return the state after a heartbeat."""
     known = agents.get(record.target)
@@ -99,21 +99,21 @@ class ClusterState(msgspec.Struct, frozen=True):
 
 
 def cluster_step(
-    state: ClusterState, record: SourceErrorRecord | HeardRecord | NodeRecord
+    state: ClusterState, record: SourceErrorRecord | HeartbeatRecord | NodeRecord
 ) -> tuple[ClusterState, Sequence[Output]]:
     match record:
         case SourceErrorRecord():
             return state, (_row(record, state.watched_until.get(record.resource)),)
         case NodeRecord():
             agents = node_changed(state.agents, record)
-        case HeardRecord(target=""):
+        case HeartbeatRecord(target=""):
             return _watch_alive(state, record)
-        case HeardRecord():
+        case HeartbeatRecord():
             agents = with_sign(state.agents, record, state.now)
     return (state if agents is state.agents else replace(state, agents=agents)), ()
 
 
-def _watch_alive(state: ClusterState, record: HeardRecord) -> tuple[ClusterState, Sequence[Output]]:
+def _watch_alive(state: ClusterState, record: HeartbeatRecord) -> tuple[ClusterState, Sequence[Output]]:
     until, whole = state.watched_until.get(record.resource), record.since or record.ts
     rows: list[Output] = []
     if record.anew and until is not None and until < whole:
@@ -144,7 +144,7 @@ def _seconds(since: datetime, until: datetime) -> float:
     return max((until - since).total_seconds(), 0.0)
 
 
-def _unwatched(record: HeardRecord, until: datetime) -> SourceError:
+def _unwatched(record: HeartbeatRecord, until: datetime) -> SourceError:
     between = f"from {until:%Y-%m-%d %H:%M:%S} to {record.ts:%Y-%m-%d %H:%M:%S} UTC"
     return SourceError(
         cluster=record.cluster,
@@ -162,7 +162,7 @@ CLUSTER_REDUCER: Final = Reducer(
     name="cluster_source_errors",
     version=2,
     log="cluster",
-    takes=(SourceErrorRecord, HeardRecord, NodeRecord),
+    takes=(SourceErrorRecord, HeartbeatRecord, NodeRecord),
     state=ClusterState,
     step=cluster_step,
 )

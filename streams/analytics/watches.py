@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from ingest.model.records import HeardRecord, SourceErrorRecord
+from ingest.model.records import HeartbeatRecord, SourceErrorRecord
 from streams.fold.findings import Watch
 from streams.fold.reducer import Output, Reducer
 
@@ -22,7 +22,7 @@ class State(msgspec.Struct, frozen=True):
     """When each resource was last unwatched. A list that started before that proves nothing about later changes."""
 
 
-def step(state: State, record: HeardRecord | SourceErrorRecord) -> tuple[State, Sequence[Output]]:
+def step(state: State, record: HeartbeatRecord | SourceErrorRecord) -> tuple[State, Sequence[Output]]:
     known = state.since.get(record.resource)
     broken = state.broken.get(record.resource)
     if isinstance(record, SourceErrorRecord):
@@ -42,5 +42,5 @@ def step(state: State, record: HeardRecord | SourceErrorRecord) -> tuple[State, 
 
 
 REDUCER: Final = Reducer(
-    name="watches", version=1, log="cluster", takes=(HeardRecord, SourceErrorRecord), state=State, step=step
+    name="watches", version=1, log="cluster", takes=(HeartbeatRecord, SourceErrorRecord), state=State, step=step
 )

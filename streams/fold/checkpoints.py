@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, Protocol
 import msgspec
 
 from ingest.model.numbers import storable
-from ingest.normalize.decoded import Digests, hour_of
+from ingest.normalize.decode import Digests, hour_of
 from streams.fold.fold import LogState
 from streams.fold.reducer import Reducer
 
@@ -78,7 +78,7 @@ def unpacked(value: bytes) -> bytes:
     return zstd.decompress(value)
 
 
-class Seen:
+class KnownDigests:
     """Holds digests of the observations that a database has, a few hours of event time in memory at once."""
 
     def __init__(self, store: Checkpoints) -> None:
@@ -100,7 +100,7 @@ class Seen:
             for cluster, hour in sorted(self._unsaved)
         ]
         self._unsaved.clear()
-        self._digests.forget_past()
+        self._digests.evict_old_hours()
         return entries
 
     def _load(self, cluster: str, hour: str) -> Iterable[int]:

@@ -8,10 +8,10 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from common.errors import BadRecord
-from ingest.model.records import ForgetRecord, HeardRecord, InventoryRecord, LogBeganRecord, NodeRecord, Record
+from ingest.model.records import ForgetRecord, HeartbeatRecord, InventoryRecord, LogBeganRecord, NodeRecord, Record
 from ingest.normalize.times import with_possible_times
 from streams.fold.forgetting import FORGOTTEN_AFTER
-from streams.fold.reducer import REDUCER_FAILED, Concluded, Output, Reducer, retried, retry
+from streams.fold.reducer import REDUCER_FAILED, LogFindings, Output, Reducer, call_with_retry, retry
 
 EXPIRE_EVERY: Final = timedelta(minutes=1)
 MOST_FOLLOWING: Final = 8
@@ -114,7 +114,9 @@ class Fold:
         concluded: list[Output | Rejected] = []
         minute = (record.ts - _EPOCH) // EXPIRE_EVERY
         # a runtime may deliver the cluster's records anywhere in a node's log: they must not advance its minute
-        is_of_cluster = isinstance(record, HeardRecord) or (isinstance(record, InventoryRecord) and not log.exists)
+        is_of_cluster = isinstance(record, HeartbeatRecord) or (
+            isinstance(record, InventoryRecord) and not log.exists
+        )
         new_minute = minute > log.minute and not (record.node and is_of_cluster)
         if new_minute:
             log.minute = minute
@@ -125,7 +127,7 @@ class Fold:
         for reducer, row_types in self._of_rows[kind]:
             rows: list[Any] = [each for each in concluded if type(each) in row_types]
             if rows or (new_minute and reducer.name in log.states):
-                concluded += _step(reducer, log.states, Concluded(record.ts, record.node, new_minute, rows))
+                concluded += _step(reducer, log.states, LogFindings(record.ts, record.node, new_minute, rows))
         passed_on: list[Output | Rejected] = []
         same_log: list[Record] = []
         for each in concluded:
@@ -159,7 +161,7 @@ def _step(reducer: Reducer[Any], states: dict[str, msgspec.Struct], given: Any) 
         state = reducer.state()
     try:
         states[name], outputs = reducer.step(state, given)
-    except Exception as error:  # noqa: BLE001  # as `retried` does, without its call for every record
+    except Exception as error:  # noqa: BLE001  # as `call_with_retry` does, without its call for every record
         try:
             states[name], outputs = retry(name, error, reducer.step, state, given)
         except BadRecord as bad:
@@ -174,7 +176,7 @@ def _expire(
     if state is None:
         return ()
     try:
-        state, outputs = retried(reducer.name, reducer.expire, state, watermark)
+        state, outputs = call_with_retry(reducer.name, reducer.expire, state, watermark)
     except BadRecord as error:
         return [Rejected(reducer.name, error)]
     if state is None:

@@ -15,7 +15,7 @@ from typing import Final
 
 import msgspec
 
-from ingest.model.records import ForgetRecord, HeardRecord, InventoryRecord, LogBeganRecord, NodeRecord
+from ingest.model.records import ForgetRecord, HeartbeatRecord, InventoryRecord, LogBeganRecord, NodeRecord
 from ingest.resources.nodes import NODES
 from streams.fold.reducer import Output, Reducer
 
@@ -37,7 +37,7 @@ class State(msgspec.Struct, frozen=True):
 
 
 def step(
-    state: State, record: NodeRecord | LogBeganRecord | HeardRecord | InventoryRecord
+    state: State, record: NodeRecord | LogBeganRecord | HeartbeatRecord | InventoryRecord
 ) -> tuple[State, Sequence[Output]]:
     watched_until, absent, uids = state.watched_until, state.absent, state.uids
     match record:
@@ -45,7 +45,7 @@ def step(
             return state, [record.nothing_left(node) for node in record.gone(absent)]
         case InventoryRecord():
             return state, _unseen(uids, record) if record.resource == NODES.name else ()
-        case HeardRecord(target=""):
+        case HeartbeatRecord(target=""):
             watched_until = max(record.ts, watched_until or record.ts)
         case LogBeganRecord(target=node):
             absent = {node: record.ts} | absent
@@ -80,7 +80,7 @@ REDUCER: Final = Reducer(
     name="forgetting",
     version=1,
     log="cluster",
-    takes=(NodeRecord, LogBeganRecord, HeardRecord, InventoryRecord),
+    takes=(NodeRecord, LogBeganRecord, HeartbeatRecord, InventoryRecord),
     state=State,
     step=step,
 )

@@ -17,7 +17,7 @@ import xxhash
 from ingest.model.objects.base import UNKNOWN_NAME
 from ingest.model.observation import FROM_TEXT
 from ingest.normalize.dead_letters import EPOCH
-from ingest.normalize.decoded import Decoded
+from ingest.normalize.decode import Decoded
 from streams.fold.checkpoints import Checkpoints, Entry
 from streams.fold.findings import (
     HIGH_RATE,

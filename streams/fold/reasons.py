@@ -8,7 +8,16 @@ from typing import Final
 
 from streams.rules.eviction.signals import PID_AVAILABLE, is_low
 from streams.rules.values.expressions import Amount, choose, is_null, shared
-from streams.rules.values.wording import counted, first_of, grouped, joined, percent, phrase, sized, where_known
+from streams.rules.values.wording import (
+    counted,
+    first_of,
+    format_bytes,
+    format_number,
+    joined,
+    percent,
+    phrase,
+    where_known,
+)
 
 _STALLED_ON_MEMORY: Final = 10
 _STALLED_ON_IO: Final = 40
@@ -92,13 +101,17 @@ def memory_difference(
     reclaimable_slab_bytes: Amount,
 ) -> Amount:
     """Explain `memory.available` and MemAvailable, in bytes; the first is null if it was not sampled."""
-    left_out = phrase(" and ", sized(uncounted_bytes), " of kernel memory that does not count as used")
+    left_out = phrase(" and ", format_bytes(uncounted_bytes), " of kernel memory that does not count as used")
     unknown = "; no statistics of the kubelet within a minute are known"
     return phrase(
-        *("Besides free memory, memory.available counts ", sized(inactive_file_bytes), " of inactive file pages"),
+        *(
+            "Besides free memory, memory.available counts ",
+            format_bytes(inactive_file_bytes),
+            " of inactive file pages",
+        ),
         choose(is_null(memory_available_bytes), unknown, choose(uncounted_bytes > 0, left_out, "")),
-        *(". MemAvailable counts these pages, ", sized(active_file_bytes), " of active ones, and "),
-        *(sized(reclaimable_slab_bytes), " of slab, minus the kernel's own reserve."),
+        *(". MemAvailable counts these pages, ", format_bytes(active_file_bytes), " of active ones, and "),
+        *(format_bytes(reclaimable_slab_bytes), " of slab, minus the kernel's own reserve."),
     )
 
 
@@ -108,9 +121,9 @@ def nearly_full(
     """Warn of a file system that is nearly full and has no eviction signal; otherwise empty."""
 
     def few_inodes(few: Amount) -> Amount:
-        return choose(is_low(few, inodes), phrase(grouped(few), " of ", grouped(inodes), " inodes"), "")
+        return choose(is_low(few, inodes), phrase(format_number(few), " of ", format_number(inodes), " inodes"), "")
 
-    few_bytes = phrase(sized(available_bytes), " of ", sized(capacity_bytes))
+    few_bytes = phrase(format_bytes(available_bytes), " of ", format_bytes(capacity_bytes))
     left = choose(is_low(available_bytes, capacity_bytes), few_bytes, where_known(inodes_free, few_inodes))
     unless = choose(images_known, "", ", unless images are on it")
     first, left = shared(left)
@@ -128,17 +141,17 @@ def sizing(
     """Show the arithmetic behind the advice of `node_sizing`, in bytes or millicores; null is not known."""
 
     def reserve(most: Amount) -> Amount:
-        rounded = phrase("times 1.25, rounded up to a multiple of ", grouped(step))
-        used = phrase("Reserve: at most ", grouped(most), " was used outside of pods; ", rounded)
-        return phrase(used, ", is ", grouped(advised_reserved), ".")
+        rounded = phrase("times 1.25, rounded up to a multiple of ", format_number(step))
+        used = phrase("Reserve: at most ", format_number(most), " was used outside of pods; ", rounded)
+        return phrase(used, ", is ", format_number(advised_reserved), ".")
 
     def threshold(most: Amount) -> Amount:
         times = "times 2, rounded up to a multiple of 16,777,216, at least 104,857,600, is "
-        fell = phrase("Threshold: what is available fell by at most ", grouped(most), " in 10 s; ", times)
-        return phrase(fell, grouped(advised_threshold), ".")
+        fell = phrase("Threshold: what is available fell by at most ", format_number(most), " in 10 s; ", times)
+        return phrase(fell, format_number(advised_threshold), ".")
 
     reckoned = joined(" ", where_known(outside_pods, reserve), where_known(fastest_fall, threshold))
-    briefly = phrase("Unknown: measured for ", grouped(measured_seconds), " s, which is less than an hour.")
+    briefly = phrase("Unknown: measured for ", format_number(measured_seconds), " s, which is less than an hour.")
     unknown = choose(measured_seconds < _HOUR, briefly, "Unknown: what pods use together was not measured.")
     first, reckoned = shared(reckoned)
     return choose(first == "", unknown, reckoned)

@@ -26,8 +26,8 @@ Output: TypeAlias = Row | Record | Withdrawal
 """A row lands in its table; a record goes to its own log."""
 
 
-class Concluded(NamedTuple):
-    """The conclusions of a log's reducers from one record, as input of a reducer over rows."""
+class LogFindings(NamedTuple):
+    """The findings and records of a log's reducers from one record, as input of a reducer over rows."""
 
     at: datetime
     """Time of the record: the log's event time."""
@@ -43,9 +43,9 @@ class Reducer(Generic[State]):
     """An analytic. `step` and `expire` read no clock, do no I/O and never mutate their arguments.
 
     Time is event time: `record.ts`. `expire` is called with the key's own event time before the first record of each
-    new minute of it, except a HeardRecord on a node's log. So its outcome depends on the log alone. None forgets the
-    key. `step` raises BadRecord for a record that makes no sense, and its state is then unchanged. If the rest of the
-    record must still change the state, the BadRecord is among the outputs instead.
+    new minute of it, except a HeartbeatRecord on a node's log. So its outcome depends on the log alone. None forgets
+    the key. `step` raises BadRecord for a record that makes no sense, and its state is then unchanged. If the rest of
+    the record must still change the state, the BadRecord is among the outputs instead.
     """
 
     name: str
@@ -60,7 +60,7 @@ class Reducer(Generic[State]):
     step: Callable[[State, Any], tuple[State, Sequence[Output | BadRecord]]]
     expire: Callable[[State, datetime], tuple[State | None, Sequence[Output]]] = lambda state, _: (state, ())
     row_types: tuple[type[Row], ...] = ()
-    """Row types that it reads, as `Concluded`, from the earlier reducers of its log."""
+    """Row types that it reads, as `LogFindings`, from the earlier reducers of its log."""
 
 
 AnyReducer: TypeAlias = Reducer[Any]
@@ -96,7 +96,7 @@ _LONGEST: Final = 1000
 """Characters of a reason."""
 
 
-def retried(name: str, act: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+def call_with_retry(name: str, act: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Call a pure function, and again if it raises, because a temporary error is not the record's fault.
 
     Raises ReducerFailed, and unchanged BadRecord and errors of the machine.
@@ -108,7 +108,7 @@ def retried(name: str, act: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -
 
 
 def retry(name: str, error: Exception, act: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Call a pure function that has raised an error. Raises as `retried` does."""
+    """Call a pure function that has raised an error. Raises as `call_with_retry` does."""
     if isinstance(error, BadRecord | MemoryError | OSError):  # neither are the machine's errors
         raise error
     try:

@@ -1,6 +1,6 @@
-"""Composes the sentences about several rows. No table stores them: the story calls each with its columns.
+"""Composes the sentences of the view `story` and of the saved question `story`, which call them with columns.
 
-Every function takes values, or columns as `Expression`. Amounts are in bytes, inodes or processes, lengths of time in
+Every function takes values, or columns as `Expression`. Amounts are in bytes, inodes or processes, durations in
 whole seconds. An empty name or text is left out.
 """
 
@@ -13,16 +13,17 @@ from streams.rules.eviction.shortage import NO_NEW_PODS, PRESSURES
 from streams.rules.eviction.signals import CONSEQUENCES, RESOURCES, SIGNALS, measured
 from streams.rules.values.expressions import Amount, choose
 from streams.rules.values.wording import (
-    among,
+    amount_left,
     counted,
     date_time,
     first_of,
-    grouped,
+    format_bytes,
+    format_duration,
+    format_number,
     joined,
-    lasting,
+    lookup,
     phrase,
-    shown_to,
-    sized,
+    truncate,
 )
 
 _NAMES: Final = {each: capital(measured(each)) for each in SIGNALS}
@@ -37,23 +38,19 @@ def kubelet_started() -> str:
 def ran_low(signal: Amount, resource: Amount, lowest: Amount, capacity: Amount) -> Amount:
     """Describe the least amount left of a signal without a threshold."""
     of_bytes = (resource == "memory") | (resource == "ephemeral-storage")
-    ran = phrase(among(_NAMES, signal), " ran low without a threshold: ", left_of(of_bytes, lowest, capacity), ". ")
-    return phrase(ran, among(_CONSEQUENCES, signal))
-
-
-def left_of(of_bytes: Amount, left: Amount, capacity: Amount) -> Amount:
-    """Return the remaining amount, for example `14.4 GiB of 100 GiB left`."""
-    amounts = (choose(of_bytes, sized(each), grouped(each)) for each in (left, capacity))
-    return phrase(next(amounts), " of ", next(amounts), " left")
+    ran = phrase(
+        lookup(_NAMES, signal), " ran low without a threshold: ", amount_left(of_bytes, lowest, capacity), ". "
+    )
+    return phrase(ran, lookup(_CONSEQUENCES, signal))
 
 
 def rejected(pods: Amount, seconds: Amount, condition: Amount, owners: Amount) -> Amount:
-    """Describe pods that one node rejected, one after the other."""
-    why = among(_UNDER, condition)
-    why = choose(why == "", phrase(": ", condition), why)
+    """Describe pods that one node rejected one after another."""
+    why = lookup(_UNDER, condition)
+    why = choose(why == "", _prefixed(": ", condition), why)
     were = counted(pods, "pod was", "pods were")
-    within = choose(pods == 1, "", phrase(" within ", lasting(seconds)))
-    return phrase(were, " rejected at admission", within, why, _before(", of ", owners), ".")
+    within = choose(pods == 1, "", phrase(" within ", format_duration(seconds)))
+    return phrase(were, " rejected at admission", within, why, _prefixed(", of ", owners), ".")
 
 
 def ended(
@@ -74,8 +71,8 @@ def ended(
 
     `timed` is the number of ends with a known time; if it is 0, there may be bounds.
     """
-    who = choose(pod == "", phrase(grouped(pods), " pods were "), phrase("Pod ", pod, " was "))
-    again = choose(times > pods, phrase(" (", grouped(times), " times)"), "")
+    who = choose(pod == "", phrase(format_number(pods), " pods were "), phrase("Pod ", pod, " was "))
+    again = choose(times > pods, phrase(" (", format_number(times), " times)"), "")
     when = first_of(
         (timed == times, ""),
         (timed > 0, " Some of the times are unknown."),
@@ -87,20 +84,20 @@ def ended(
         (has_latest, phrase(" That was at or before ", date_time(latest), " UTC.")),
         otherwise=" The time is unknown: this is when it was seen.",
     )
-    return phrase(who, ending, again, ".", when, _before(" ", explanation), _quoted(words))
+    return phrase(who, ending, again, ".", when, _prefixed(" ", explanation), _quoted(words))
 
 
-def taken(pods: Amount, pod: Amount, ending: Amount, by_taint: Amount, words: Amount) -> Amount:
+def ended_by_event(pods: Amount, pod: Amount, ending: Amount, by_taint: Amount, words: Amount) -> Amount:
     """Describe pods whose end only Events show; `pod` names the only one."""
     one = pods == 1
-    who = choose(one, phrase("Pod ", pod, " was "), phrase(grouped(pods), " pods were "))
+    who = choose(one, phrase("Pod ", pod, " was "), phrase(format_number(pods), " pods were "))
     of_nodes = choose(one, " of its node.", " of their nodes.")
-    return phrase(who, ending, choose(by_taint, of_nodes, phrase(': "', words, '"')))
+    return phrase(who, ending, choose(by_taint, of_nodes, _quoted_after_colon(words)))
 
 
 def images_removed(images: Amount, freed: Amount) -> Amount:
     were = choose(images == 1, " was removed.", " were removed.")
-    return phrase("The kubelet's log: ", counted(images, "image"), " of ", sized(freed), were)
+    return phrase("The kubelet's log: ", counted(images, "image"), " of ", format_bytes(freed), were)
 
 
 def not_admitted(
@@ -110,7 +107,7 @@ def not_admitted(
     owner: Amount,
     namespace: Amount,
     seconds: Amount,
-    places: Amount,
+    nodes: Amount,
     reason: Amount,
     explanation: Amount,
     words: Amount,
@@ -118,8 +115,8 @@ def not_admitted(
     """Describe pods of one owner for which NUMA nodes had no room; the last rejection is explained."""
     one = pods == 1
     who = choose(one, phrase("Pod ", pod, " was"), phrase(_pods(pods, owner, namespace), " were"))
-    within = choose(one, "", phrase(" within ", lasting(seconds)))
-    where = choose(places == 1, "", phrase(" on ", counted(places, "node")))
+    within = choose(one, "", phrase(" within ", format_duration(seconds)))
+    where = choose(nodes == 1, "", phrase(" on ", counted(nodes, "node")))
     last = choose(one, "", "The last: ")
     return phrase(who, " not admitted", within, where, ": ", reason, ". ", last, explanation, _quoted(words))
 
@@ -129,7 +126,9 @@ def disagreement(explanation: Amount) -> Amount:
 
 
 def late_joiners(explanation: Amount, fits: Amount, would_fit: Amount) -> Amount:
-    """Describe nodes that joined later, and the largest pod that fits, now and by another placement."""
+    """Describe nodes that joined later, and the largest request that fits now and if most_allocated had placed the
+    pods.
+    """
     placed = "; if most_allocated had placed the same pods, a request for "
     more = phrase(placed, counted(would_fit, "CPU"), " would still fit")
     return phrase("NUMA, late joiners: ", explanation, choose(would_fit > fits, more, ""), ".")
@@ -151,27 +150,31 @@ def readiness_by_event(is_ready: Amount) -> Amount:
 
 
 def began_often(condition: Amount, times: Amount) -> Amount:
-    return phrase(condition, " began ", grouped(times), " times by an Event's count: the other times are unknown.")
+    return phrase(
+        condition, ": an Event counts ", format_number(times), " starts; only the last one's time is known."
+    )
 
 
-def machine(reason: Amount, called_off: Amount, configured: Amount, component: Amount, message: Amount) -> Amount:
-    """Describe a change of a machine by its Event; `configured` if OpenShift's machine config causes it."""
+def machine_event(
+    reason: Amount, called_off: Amount, by_machine_config: Amount, component: Amount, message: Amount
+) -> Amount:
+    """Describe an Event about a node's machine; `by_machine_config` if OpenShift's machine config causes it."""
     shutdown = choose(
         called_off, "The machine's shutdown was cancelled.", "The machine is shutting down, according to its kubelet."
     )
-    said_so = phrase(component, choose(message == "", phrase(": ", reason, "."), phrase(': "', message, '"')))
+    statement = phrase(component, choose(message == "", phrase(": ", reason, "."), phrase(': "', message, '"')))
     return first_of(
         ((reason == "NodeShutdown") | (reason == "Shutdown"), shutdown),
         (reason == "DeletingNode", "The cloud provider no longer has this machine."),
         (reason == "Rebooted", "The machine was rebooted."),
-        (configured, said_so),
-        otherwise=phrase(component, ' is removing the node: "', message, '"'),
+        (by_machine_config, statement),
+        otherwise=phrase(component, " is removing the node", _quoted_after_colon(message)),
     )
 
 
 def problem(condition: Amount, begins: Amount, words: Amount) -> Amount:
     """Describe a condition that another program than the kubelet sets."""
-    shows = phrase(" reports a problem", choose(words == "", ".", phrase(': "', words, '"')))
+    shows = phrase(" reports a problem", _quoted_after_colon(words))
     return phrase("Condition ", condition, choose(begins, shows, " no longer reports a problem."))
 
 
@@ -185,20 +188,29 @@ def cordon_by_event(cordoned: Amount, by_event: Amount) -> Amount:
     return choose(cordoned, f"The node is cordoned, according to an Event: {NO_NEW_PODS}.", ends)
 
 
-def stood_still(resource: Amount, percent: Amount, seconds: Amount, swapped: Amount) -> Amount:
+def tasks_stalled(resource: Amount, percent: Amount, seconds: Amount, swapped: Amount) -> Amount:
     """Describe a time in which all tasks of a node waited (PSI); `percent` is that of the worst minute."""
-    swap = choose(swapped > 0, phrase("; ", sized(swapped), " of swap was in use"), "")
-    most = stalled(resource, phrase("up to ", grouped(percent), " %"))
-    return phrase("For ", lasting(seconds), ", ", most, swap, ".")
+    swap = choose(swapped > 0, phrase("; ", format_bytes(swapped), " of swap was in use"), "")
+    most = stalled(resource, phrase("up to ", format_number(percent), " %"))
+    return phrase("For ", format_duration(seconds), ", ", most, swap, ".")
 
 
-def setting(places: Amount, problem: Amount, advice: Amount) -> Amount:
+def setting(nodes: Amount, problem: Amount, advice: Amount) -> Amount:
     """Describe a problem of settings that several nodes share."""
-    return phrase(choose(places == 1, "", phrase("On ", counted(places, "node"), ": ")), problem, " ", advice)
+    return phrase(choose(nodes == 1, "", phrase("On ", counted(nodes, "node"), ": ")), problem, " ", advice)
 
 
 def silenced(until: Amount, author: Amount, matchers: Amount, comment: Amount) -> Amount:
-    return phrase("Alerts are silenced until ", date_time(until), " UTC by ", author, " (", matchers, "): ", comment)
+    return phrase(
+        "Alerts are silenced until ",
+        date_time(until),
+        " UTC by ",
+        author,
+        " (",
+        matchers,
+        ")",
+        _prefixed(": ", comment),
+    )
 
 
 def pending(pods: Amount, pod: Amount, owner: Amount, namespace: Amount, state: Amount, why: Amount) -> Amount:
@@ -211,18 +223,18 @@ def warning(
 ) -> Amount:
     """Describe Events of one reason; `thing` is their object if they have only one."""
     often = phrase(choose(at_least, ", at least ", ", "), counted(times, "time"))
-    on = choose(objects == 1, phrase(", ", thing), phrase(", on ", grouped(objects), " objects"))
-    return phrase(reason, often, on, ": ", shown_to(message, 160))
+    on = choose(objects == 1, phrase(", ", thing), phrase(", on ", format_number(objects), " objects"))
+    return phrase(reason, often, on, _prefixed(": ", truncate(message, 160)))
 
 
 def fell_silent(seconds: Amount) -> Amount:
-    """Describe a kubelet without statistics, while the cluster was observed for so long."""
-    observed = phrase("the cluster was observed for another ", lasting(seconds))
-    return phrase("This kubelet sent no statistics after this time; ", observed, ".")
+    """Describe a kubelet without statistics; `seconds` is how long the cluster was observed after the last sample."""
+    observed = phrase("the cluster was observed for another ", format_duration(seconds))
+    return phrase("No statistics of this kubelet were read after this time; ", observed, ".")
 
 
 def unsampled(without: Amount, nodes: Amount) -> Amount:
-    seen = phrase(grouped(without), " of ", counted(nodes, "node"))
+    seen = phrase(format_number(without), " of ", counted(nodes, "node"))
     return phrase("No kubelet statistics of ", seen, " were seen: their remaining room is unknown.")
 
 
@@ -236,7 +248,7 @@ def event_seen(
     reason: Amount, object_kind: Amount, namespace: Amount, object_name: Amount, message: Amount
 ) -> Amount:
     thing = phrase(choose(namespace == "", "", phrase(namespace, "/")), object_name)
-    return phrase(reason, " of ", object_kind, " ", thing, _before(": ", message))
+    return phrase(reason, " of ", object_kind, " ", thing, _prefixed(": ", message))
 
 
 def pod_changed(namespace: Amount, pod: Amount, change: Amount, phase: Amount, reason: Amount) -> Amount:
@@ -244,11 +256,16 @@ def pod_changed(namespace: Amount, pod: Amount, change: Amount, phase: Amount, r
 
 
 def _pods(pods: Amount, owner: Amount, namespace: Amount) -> Amount:
-    return phrase(grouped(pods), " pods", _before(" of ", owner), " in ", namespace)
+    return phrase(format_number(pods), " pods", _prefixed(" of ", owner), " in ", namespace)
 
 
-def _before(words: str, text: Amount) -> Amount:
+def _prefixed(words: str, text: Amount) -> Amount:
     return choose(text == "", "", phrase(words, text))
+
+
+def _quoted_after_colon(words: Amount) -> Amount:
+    """Return the end of a sentence: a full stop if there are no words."""
+    return choose(words == "", ".", phrase(': "', words, '"'))
 
 
 def _quoted(words: Amount) -> Amount:
@@ -258,9 +275,19 @@ def _quoted(words: Amount) -> Amount:
 SENTENCES: Final[Mapping[str, Callable[..., Amount]]] = {
     each.__name__: each
     for each in (
-        *(kubelet_started, ran_low, rejected, ended, taken, images_removed, not_admitted, disagreement, late_joiners),
-        *(readiness, readiness_by_event, began_often, machine, problem, cordon, cordon_by_event),
-        *(stood_still, setting),
+        *(
+            kubelet_started,
+            ran_low,
+            rejected,
+            ended,
+            ended_by_event,
+            images_removed,
+            not_admitted,
+            disagreement,
+            late_joiners,
+        ),
+        *(readiness, readiness_by_event, began_often, machine_event, problem, cordon, cordon_by_event),
+        *(tasks_stalled, setting),
         *(silenced, pending, warning, fell_silent, unsampled, partial),
         *(event_seen, pod_changed),
     )

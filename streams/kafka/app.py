@@ -87,8 +87,8 @@ class Worker:
         servers = {"bootstrap_servers": bootstrap_servers, **self._client_options}
         holes = HoleChecker(servers, self._takeovers)
         transport.is_hole = self._is_hole = holes.has
-        transport.is_same, transport.report_other_log = holes.is_same, self._takeovers.report_other_log
-        transport.other_logs = partial(self._takeovers.other_logs, newer=holes.newer)
+        transport.is_same, transport.report_replaced = holes.is_same, self._takeovers.report_replaced
+        transport.replaced_partitions = partial(self._takeovers.replaced_partitions, newer=holes.newer)
         self._retention = RetentionWatch(
             group, servers, self._own_partitions, self._takeovers.gaps, self._takeovers.clusters
         )
@@ -136,7 +136,7 @@ class Worker:
                 watching.cancel()
                 await self._rest()
 
-        self._app.beside = side_tasks()
+        self._app.side_tasks = side_tasks()
         return self._app
 
     async def _watched(self) -> None:
@@ -223,7 +223,7 @@ class Worker:
 
     async def _crash(self) -> None:
         try:
-            await faust_fixes.crash(self._app)
+            await faust_fixes.raise_on_crash(self._app)
         except faust_fixes.WorkerCrashed:
             check_files(self._client_options.values())  # Faust hides why a connection failed
             raise

@@ -1,7 +1,7 @@
 """Workarounds for faults of Faust and mode. No other module uses their internals.
 
 Both are pinned to one version. A test compares the functions that this module overrides or relies on with their
-source at that version. If a fault has no issue yet, the address is that of the function.
+source at that version. If a fault has no issue yet, the link is to the file with the function.
 """
 
 import asyncio
@@ -32,12 +32,10 @@ from streams.kafka.membership import Membership
 from streams.kafka.message import MessagesLost
 
 log = structlog.get_logger(__name__)
-JUDGE_SECONDS: Final = 15.0
-"""Time for Kafka to answer whether a partition still has the same log, while a worker stops because another log
-has.
-"""
-MORE_THAN_ANY: Final = 2**63 - 1
-"""An offset after all others, because Faust commits only offsets after the last committed one."""
+COMPARE_SECONDS: Final = 15.0
+"""Timeout for comparing one other partition, once one was found replaced."""
+NEVER_COMMIT: Final = 2**63 - 1
+"""Stops Faust from committing, as a partition's last committed offset: Faust commits only later ones."""
 
 
 DELIVERY_AND_SUSPENSION: Final = 2
@@ -54,27 +52,27 @@ class App(faust.App):
     https://github.com/faust-streaming/faust/blob/v0.15.3/faust/app/base.py
     """
 
-    beside: AbstractAsyncContextManager[object] | None = None
-    """Runs beside the application if Faust's own command starts it."""
+    side_tasks: AbstractAsyncContextManager[object] | None = None
+    """Tasks that run together with the application if Faust's own command starts it."""
 
     def _create_directories(self) -> None:
         """Create none, because stores in memory need no folders."""
 
     async def on_start(self) -> None:
-        """Start after everything that runs beside it."""
-        if self.beside is not None:
-            await self.beside.__aenter__()
+        """Start after the side tasks."""
+        if self.side_tasks is not None:
+            await self.side_tasks.__aenter__()
         await super().on_start()
 
     async def on_shutdown(self) -> None:
-        """End before everything that runs beside it."""
+        """End before the side tasks."""
         await super().on_shutdown()
-        if self.beside is not None:
-            await self.beside.__aexit__(None, None, None)
+        if self.side_tasks is not None:
+            await self.side_tasks.__aexit__(None, None, None)
 
 
 class ConsumerThread(driver.AIOKafkaConsumerThread):
-    """Runs Faust's consumer; observes its membership, and stops it in order.
+    """Runs Faust's consumer; observes its membership, and stops it cleanly.
 
     https://github.com/faust-streaming/faust/blob/v0.15.3/faust/transport/drivers/aiokafka.py
     """
@@ -86,14 +84,14 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         aiokafka_fixes.observe(self._ensure_consumer(), membership.confirm, membership.end)
 
     async def on_thread_stop(self) -> None:
-        """Stop its consumer, which may be waiting to fetch: its CancelledError would otherwise end the thread."""
+        """Stop its consumer. If it waits for a fetch, its CancelledError would otherwise end the thread."""
         await super(driver.AIOKafkaConsumerThread, self).on_thread_stop()
         if self._consumer is not None:
             await aiokafka_fixes.stop(self._consumer)
 
 
 class Consumer(driver.Consumer):
-    """Faust's consumer, which loses no message while a worker recovers its states, and delivers them at less cost."""
+    """Faust's consumer, which loses no message while a worker recovers its states, and delivers at less cost."""
 
     def __init__(self, transport: TransportT, **more: object) -> None:
         super().__init__(transport, **more)
@@ -109,8 +107,8 @@ class Consumer(driver.Consumer):
     def pause_partitions(self, tps: Iterable[TP]) -> None:
         """Pause partitions, see `resume_flow`. Draining a full queue does not resume a partition paused since.
 
-        Otherwise Faust fetches from it while states are read, and then empties the queues: the messages fetched
-        meanwhile are lost, and later ones are folded.
+        Faust resumes it, fetches from it while states are read, and then empties the queues. So the messages fetched
+        meanwhile would be lost, and later ones folded.
 
         https://github.com/faust-streaming/faust/blob/v0.15.3/faust/transport/consumer.py
         """
@@ -125,8 +123,9 @@ class Consumer(driver.Consumer):
     def resume_flow(self) -> None:
         """Resume the partitions last, together with the flow.
 
-        Faust resumes the streams' partitions, seeks them to what was committed and then empties the streams' queues:
-        what was fetched in between is gone. It was found and cured where an app has no tables; ours has.
+        Faust resumes the streams' partitions, seeks them to the committed offsets and then empties the streams'
+        queues. So messages fetched in between would be lost. Upstream fixed this only for apps without tables;
+        Leadsman has tables.
 
         https://github.com/faust-streaming/faust/issues/216
         """
@@ -135,23 +134,24 @@ class Consumer(driver.Consumer):
         self._to_resume.clear()
 
     async def seek_to_committed(self) -> Mapping[TP, int]:
-        """Seek to the committed offset, or to the beginning: messages fetched while suspended are dropped.
+        """Seek to the committed offset, or to the beginning without one. Drop messages fetched while suspended.
 
         https://github.com/faust-streaming/faust/issues/221
         """
         self._received.clear()
         committed = dict(await super().seek_to_committed())
-        committed |= await self._taken_up(committed)
+        committed |= await self._start_offsets(committed)
         new = [tp for tp, offset in committed.items() if not offset and not self._is_changelog_tp(tp)]
         if new:
-            await self._thread.seek_to_beginning(*cast("list[TopicPartition]", new))  # its own, which passed through
+            # TPs that were passed in; only their type differs
+            await self._thread.seek_to_beginning(*cast("list[TopicPartition]", new))
         return committed
 
-    async def _taken_up(self, committed: Mapping[TP, int]) -> Mapping[TP, int]:
+    async def _start_offsets(self, committed: Mapping[TP, int]) -> Mapping[TP, int]:
         """Return the offsets to read from instead of the committed ones.
 
-        Faust trusts the commits, and aiokafka skips what the topic no longer has. Faust also seeks during a
-        rebalance, before the states are recovered.
+        Faust trusts the commits, and aiokafka skips deleted messages without an error. Faust also seeks during a
+        rebalance, when the states are not recovered yet: the committed offsets then stay.
         """
         sources = {TP(*tp): offset or 0 for tp, offset in committed.items() if not self._is_changelog_tp(tp)}
         if not sources:
@@ -166,34 +166,36 @@ class Consumer(driver.Consumer):
         if moved:
             await self.seek_wait(moved)
         read = {TopicPartition(*tp): offset for tp, offset in sources.items() if offset}
-        others = [TP(*tp) for tp in await transport.other_logs(read)] if read else []
-        for tp in others:
-            await self._commit_nothing(tp)
-        return moved | dict.fromkeys(others, 0)
+        replaced_tps = [TP(*tp) for tp in await transport.replaced_partitions(read)] if read else []
+        for tp in replaced_tps:
+            await self._reset_commit(tp)
+        return moved | dict.fromkeys(replaced_tps, 0)
 
     async def verify_all_partitions_active(self) -> None:
         """Ignore idle partitions: `streams.kafka.retention` reports unread messages.
 
-        Faust asks for the position of a partition that aiokafka is just seeking, as after a broker's restart. That
-        fails, and ends the worker.
+        After a broker's restart, Faust can ask for the position of a partition that aiokafka is just seeking. That
+        fails, and would end the worker.
 
         https://github.com/faust-streaming/faust/blob/v0.15.3/faust/transport/drivers/aiokafka.py
         """
 
     async def _add_gap(self, tp: TP, offset_from: int, offset_to: int) -> None:
-        """Raise MessagesLost, which ends the worker, but where the topic has no such messages. Faust takes what it
-        passed over as done, and commits behind it.
+        """Raise MessagesLost, which ends the worker, unless the topic has no messages there.
+
+        Faust treats skipped offsets as acked and commits past them.
 
         https://github.com/faust-streaming/faust/blob/v0.15.3/faust/transport/consumer.py
         """
         transport = cast("Transport", self.transport)
         if not await transport.is_hole(TopicPartition(tp.topic, tp.partition), offset_from, offset_to):
             raise MessagesLost(f"{tp.topic}:{tp.partition}@{offset_to} arrived, but {offset_from} was next")
+        # Faust would include the message at offset_to, which just arrived and is not folded yet
         await super()._add_gap(tp, offset_from, offset_to - 1)
 
     async def _getmany(self, active_partitions: set[TP] | None, timeout: float) -> RecordMap:  # noqa: ASYNC109  # Faust's
-        """Fetch from these partitions. Faust's set changes meanwhile, and aiokafka treats an empty set as all
-        partitions.
+        """Fetch from a copy of Faust's set of partitions. The set itself can become empty meanwhile, and aiokafka
+        treats an empty set as all partitions.
 
         https://github.com/faust-streaming/faust/pull/239
         """
@@ -204,63 +206,62 @@ class Consumer(driver.Consumer):
         return found
 
     async def _compare(self, tp: TP, messages: Sequence[ConsumerRecord[bytes, bytes]]) -> None:
-        """Raise MessagesLost, which ends the worker, if a new leader has another log than the previous one.
+        """Raise MessagesLost, which ends the worker, if a new leader has other messages than the previous one.
 
-        aiokafka goes on at its offset (KIP-320), and what is before it in the new log would never be folded. The
-        group's offset is given up first, so that the next worker reads the whole log. States know by time what they
-        have folded.
+        aiokafka continues at the old offset (KIP-320), so earlier messages of the new leader would be skipped. First
+        reset the commit; the next worker rereads everything, and states skip by timestamp what they have folded.
         """
         transport, partition = cast("Transport", self.transport), TopicPartition(tp.topic, tp.partition)
         connection = aiokafka_fixes.leader_connection(self._thread._ensure_consumer(), partition)
         is_another = connection is None or self._connections.setdefault(tp, connection) is not connection
         before, last = self._received.get(tp), (messages[-1].offset, messages[-1].timestamp)
         if before is not None and (is_another or messages[0].offset <= before[0]):
-            for offset, timestamp_ms in (
-                before,
-                last,
-            ):  # the last message may have come over the earlier connection and waited here
+            # the last message may have come over the earlier connection and waited here
+            for offset, timestamp_ms in (before, last):
                 if not await transport.is_same(partition, offset, timestamp_ms):
-                    await self._give_up(tp, min(offset, messages[0].offset), offset + 1)
+                    await self._reset_replaced(tp, min(offset, messages[0].offset), offset + 1)
                     raise MessagesLost(f"{tp.topic}:{tp.partition}@{offset} was replaced by another message")
         if connection is not None:
             self._connections[tp] = connection
         self._received[tp] = last
 
-    async def _give_up(self, replaced: TP, first: int, end: int) -> None:
-        """Drop the offsets of logs that are, or may be, replaced, because the next worker cannot compare them."""
+    async def _reset_replaced(self, replaced: TP, first: int, end: int) -> None:
+        """Reset the commits of partitions that are, or may be, replaced: the next worker lacks the last messages of
+        this one, and cannot compare them with the topic.
+        """
         transport = cast("Transport", self.transport)
-        await self._commit_nothing(replaced)  # first: the worker can be killed during the questions below
-        await transport.report_other_log(TopicPartition(*replaced), first, end)
+        await self._reset_commit(replaced)  # first: the worker can be killed while Kafka is asked below
+        await transport.report_replaced(TopicPartition(*replaced), first, end)
         for tp in [TP(*each) for each in self.assignment() if not self._is_changelog_tp(each)]:
             offset, timestamp_ms = self._received.get(tp, (-1, 0))
             partition = TopicPartition(*tp)
             if tp == replaced or (offset >= 0 and await self._is_same(partition, offset, timestamp_ms)):
                 continue
-            await self._commit_nothing(tp)
+            await self._reset_commit(tp)
             if offset >= 0:
-                await transport.report_other_log(partition, offset, offset + 1)
+                await transport.report_replaced(partition, offset, offset + 1)
 
-    async def _commit_nothing(self, tp: TP) -> None:
-        self._committed_offset[tp] = MORE_THAN_ANY
+    async def _reset_commit(self, tp: TP) -> None:
+        self._committed_offset[tp] = NEVER_COMMIT
         if not await self._commit({tp: 0}):
             log.warning(
-                "the offset of a log that was replaced could not be given up", topic=tp.topic, at=tp.partition
+                "the commit of a replaced partition could not be reset", topic=tp.topic, partition=tp.partition
             )
 
     async def _is_same(self, partition: TopicPartition, offset: int, timestamp_ms: int) -> bool:
-        """Return False if Kafka does not answer: a partition without a leader may get another log."""
+        """Return False if Kafka does not answer: the next leader of the partition may have other messages."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(JUDGE_SECONDS):
+            async with asyncio.timeout(COMPARE_SECONDS):
                 return await cast("Transport", self.transport).is_same(partition, offset, timestamp_ms)
         return False
 
     async def wait_first(  # type: ignore[explicit-any]  # in mode's own alias
         self, *coros: WaitArgT, **more: Seconds
     ) -> WaitResults:
-        """Deliver a message without the four tasks that Faust makes for it, a third of the cost of a message.
+        """Deliver a message without the four tasks that Faust creates for it, a third of the cost of a message.
 
-        Faust waits for two only where it delivers: for that, or for the flow to be suspended. A suspended flow skips
-        deliveries, and a full queue empties when the running batch ends.
+        Only to deliver a message, Faust waits for two coroutines: the delivery and the suspension of the flow. The
+        delivery is enough: a suspended flow skips deliveries, and a full queue empties when the running batch ends.
 
         https://github.com/robinhood/faust/issues/563
         """
@@ -273,18 +274,24 @@ class Consumer(driver.Consumer):
 
 
 class Transport(driver.Transport):
-    """Faust's transport, with this consumer. `start_of` chooses a start from the committed, first and last offset."""
+    """Faust's transport with this module's consumer.
+
+    `start_of` returns the offset to read from, of a topic, a partition, its committed offset, its first offset, and
+    `end`, one after its last.
+    """
 
     Consumer = Consumer
     start_of: Callable[[str, int, int, int, int], int]
     is_hole: Callable[[TopicPartition, int, int], Awaitable[bool]]
     is_same: Callable[[TopicPartition, int, int], Awaitable[bool]]
-    other_logs: Callable[[Mapping[TopicPartition, int]], Awaitable[Collection[TopicPartition]]]
-    report_other_log: Callable[[TopicPartition, int, int], Awaitable[None]]
+    replaced_partitions: Callable[[Mapping[TopicPartition, int]], Awaitable[Collection[TopicPartition]]]
+    report_replaced: Callable[[TopicPartition, int, int], Awaitable[None]]
     membership: Membership
 
 
 class _Metadata(NamedTuple):
+    """Stands in for ClusterMetadata in `_perform_assignment`."""
+
     cluster: ClusterMetadata
     changelogs: Mapping[str, int]
     """Number of partitions by changelog."""
@@ -296,7 +303,7 @@ class _Metadata(NamedTuple):
 class Assignor(PartitionAssignor):
     """Faust's assignor, which also assigns a changelog that is too new for this worker's metadata.
 
-    Kafka gives a worker that comes back under its own name the assignment that it had. A changelog that is not in it
+    Kafka gives a worker that rejoins with its group.instance.id its former assignment. A changelog that is not in it
     is not read: the worker would begin with empty states.
 
     https://github.com/faust-streaming/faust/blob/v0.15.3/faust/assignor/partition_assignor.py
@@ -311,8 +318,8 @@ class Assignor(PartitionAssignor):
         return super()._perform_assignment(known, member_metadata)
 
 
-async def crash(app: faust.App) -> None:
-    """Raise WorkerCrashed when Faust gives up: its services restart or end, and a waiting caller never learns of it.
+async def raise_on_crash(app: faust.App) -> None:
+    """Wait until Faust gives up, then raise WorkerCrashed. Its services restart or end without a word to a caller.
 
     https://github.com/faust-streaming/mode/blob/v0.7.1/mode/services.py
     """
@@ -329,8 +336,8 @@ def changelog_of(table: CollectionT) -> str:
 class Store(memory.Store[bytes, bytes]):
     """Applies a table's records to a `Changelog`, where the furthest state of a log wins instead of the last one.
 
-    Others write them, and await that: `table[key] = value` does not show whether Kafka took it. Faust logs a failed
-    write, commits all the same, and its producer was seen to hang.
+    `streams.kafka.states` writes them and awaits Kafka's acknowledgement, which `table[key] = value` does not show.
+    Faust logs a failed write and commits all the same, and its producer can hang.
 
     https://github.com/faust-streaming/faust/blob/v0.15.3/faust/stores/memory.py
     """

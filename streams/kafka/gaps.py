@@ -128,7 +128,7 @@ class Takeovers:
             self.gaps.add(gap, self.clusters(TopicPartition(topic, partition)))
         return begins_at.offset
 
-    async def other_logs(
+    async def replaced_partitions(
         self,
         committed: Mapping[TopicPartition, int],
         newer: Callable[[Mapping[TopicPartition, LastMessage]], Awaitable[Collection[TopicPartition]]],
@@ -143,14 +143,14 @@ class Takeovers:
             if tp.partition in self.changelogs[tp.topic].owned
             and (last := self.changelogs[tp.topic].last(tp.partition)) is not None
         }
-        others = await newer(lasts) if lasts else ()
-        for tp in others:
+        replaced = await newer(lasts) if lasts else ()
+        for tp in replaced:
             offset = lasts[tp].offset
             self.gaps.add(Gap("replaced", *tp, offset, max(committed[tp], offset + 1)), self.clusters(tp))
-        return others
+        return replaced
 
-    async def report_other_log(self, partition: TopicPartition, first: int, end: int) -> None:
-        """Return when Kafka has the row about messages that were folded from a log that was replaced since."""
+    async def report_replaced(self, partition: TopicPartition, first: int, end: int) -> None:
+        """Report messages that were folded from a partition and replaced since; return when Kafka has the row."""
         self.gaps.add(Gap("replaced", *partition, first, end), self.clusters(partition))
         with suppress(TimeoutError):
             await asyncio.wait_for(self.gaps.published(), LOOK_SECONDS)
@@ -205,7 +205,7 @@ class HoleChecker:
                 async with asyncio.timeout(LOOK_SECONDS):
                     return await self._has(partition, offset, timestamp_ms)
             except (KafkaError, TimeoutError) as error:
-                log.warning("Kafka does not show whether a log is the same", error=explain_refusal(error))
+                log.warning("Kafka does not show whether a partition is the same", error=explain_refusal(error))
             await backoff.wait()
 
     async def newer(self, lasts: Mapping[TopicPartition, LastMessage]) -> Collection[TopicPartition]:

@@ -11,10 +11,10 @@ from common.errors import BadRecord
 from ingest.model.records import DeadLetterRecord, ForgetRecord, Record, SampleRecord, SettingsRecord
 from ingest.model.topics import encode_record
 from ingest.normalize.dead_letters import Letter
-from ingest.normalize.decoded import Decoded
+from ingest.normalize.decode import Decoded
 from ingest.normalize.redact import kept
 from streams.fold.batch import Batch, Sink
-from streams.fold.checkpoints import Checkpoints, Entry, InMemory, Seen, StateCodec, packed, unpacked
+from streams.fold.checkpoints import Checkpoints, Entry, InMemory, KnownDigests, StateCodec, packed, unpacked
 from streams.fold.findings import Row
 from streams.fold.fold import Fold, LogKey, LogState, Rejected
 from streams.fold.passes import Passes
@@ -112,7 +112,7 @@ class Replay:
         self._sink = sink
         self._checkpoints = InMemory() if checkpoints is None else checkpoints
         self._is_last = checkpoints is None
-        self._seen = Seen(self._checkpoints)
+        self._seen = KnownDigests(self._checkpoints)
         self._until: dict[str, datetime] = {}
         self._apart: dict[str, datetime] = {}
         """Clusters folded without their stored states, with the end of the stored data, where those states resume."""

@@ -1,4 +1,4 @@
-"""Evaluates alert rules on a recording: which alerts announced which evictions, and how long before."""
+"""Evaluates alert rules on captures: which alerts announced which evictions, and how long before."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta

@@ -15,7 +15,7 @@ from streams.rules.numa.topology_manager import Request
 from streams.rules.pods.containers import all_containers, declared_requests, is_sidecar
 from streams.rules.pods.qos import GUARANTEED, qos_class
 from streams.rules.pods.requests import effective_requests, exclusive_cpus, is_critical, nanos
-from streams.rules.scheduling.constraints import constraints_of, preferences_of, unattached
+from streams.rules.scheduling.constraints import constraints_of, preferences_of, unknown_volume_text
 from streams.rules.scheduling.filters import PodRequest
 from streams.rules.scheduling.neighbours import Neighbour
 from streams.rules.scheduling.storage import Claim, wanted
@@ -161,7 +161,7 @@ def request_of_manifest(manifest: Any, count: int | None, *, insists: bool = Fal
             raise BadFitRequest("nodeName cannot be set until all schedulingGates have been cleared")
         request = request._replace(
             made=given.made,
-            unknown=(*request.unknown, *map(unattached, given.of_a_set)),
+            unknown=(*request.unknown, *map(unknown_volume_text, given.of_a_set)),
         )
     except (msgspec.ValidationError, InvalidQuantity, AttributeError, KeyError, TypeError) as error:
         raise BadFitRequest(f"not the manifest of a pod: {error}") from None

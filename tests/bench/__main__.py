@@ -11,7 +11,7 @@ from typing import Final
 
 from . import faust_path
 from .generate import write_capture
-from .measure import CLICKHOUSE_THREADS, Measured, apart
+from .measure import CLICKHOUSE_THREADS, Measured, measure_separately
 
 MIB: Final = 1 << 20
 PAIRS: Final = 6
@@ -82,7 +82,7 @@ def _bench(folder: Path, nodes: int, pods: int, samples: int) -> None:
 
 def _measure(kind: str, capture: Path, folder: Path) -> Measured:
     with tempfile.TemporaryDirectory(dir=folder) as database:
-        return apart(kind, capture, Path(database) / "db")
+        return measure_separately(kind, capture, Path(database) / "db")
 
 
 def _print_speed(replay: Measured, decode: Measured, each_field: Measured, one_tuple: Measured) -> None:

@@ -21,7 +21,7 @@ from typing import Final
 import msgspec
 
 from components.proc import peak_bytes
-from ingest.normalize.decoded import Decoded
+from ingest.normalize.decode import Decoded
 from leadsman.cli import look
 from leadsman.cli.present.findings import Findings
 from sql.database.errors import DatabaseError

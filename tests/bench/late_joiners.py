@@ -69,8 +69,8 @@ def _observed(
     return {"after": after, "source": source, "resource": resource, "type": change, **asked, "object": thing}
 
 
-def _time(moment: datetime) -> str:
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+def _time(at: datetime) -> str:
+    return at.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _node(name: str, age: timedelta) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from ingest.model.objects.pod import Pod
 from ingest.model.observation import Observation
 from ingest.model.records import SampleRecord
 from ingest.model.summary import Summary
-from ingest.normalize.decoded import Decoded
+from ingest.normalize.decode import Decoded
 from sql.database.open import Database, connect
 from sql.landing.batches import SCHEMAS, DatabaseCheckpoints, Lander, settle
 from sql.schema.migrate import migrate
@@ -240,7 +240,7 @@ def _measured(began: float, rows: int) -> Measured:
     )
 
 
-def apart(kind: str, capture: Path, folder: Path) -> Measured:
+def measure_separately(kind: str, capture: Path, folder: Path) -> Measured:
     """One of KINDS in a process of its own, with a database in `folder`."""
     command = [sys.executable, "-m", __name__, kind, str(capture), str(folder)]
     return msgspec.json.decode(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout, type=Measured)

@@ -29,9 +29,9 @@ class Shapes(NamedTuple):
     """Its `pods` hold one pod of one container, with what the recorded one lacked: a volume, processes."""
 
 
-def load_shapes(recording: Path = NODE_PRESSURE) -> Shapes:
-    """Take the shapes from a recording that has each of them."""
-    with SourceFile(recording) as file:
+def load_shapes(capture: Path = NODE_PRESSURE) -> Shapes:
+    """Take the shapes from a capture that has each of them."""
+    with SourceFile(capture) as file:
         observations = [entry.observation for entry in read_capture(file) if isinstance(entry, Observed)]
     summary = max(_objects(observations, "stats/summary", "SNAPSHOT"), key=lambda each: len(each.get("pods") or ()))
     pod = max(summary["pods"], key=lambda each: len(msgspec.json.encode(each)))

@@ -11,7 +11,7 @@ from ingest.model.records import Record, RejectionRecord
 from streams.alerting.engine import alert_reducers
 from streams.alerting.rules_file import DEFAULTS, MODEL, AlertRules
 from streams.fold.findings import Alert, EvictionSignal, ImageGc, NumaSkew, Row
-from streams.fold.reducer import Concluded
+from streams.fold.reducer import LogFindings
 
 GIB: Final = 1 << 30
 
@@ -39,7 +39,7 @@ class AlertLog:
 
     def __call__(self, seconds: float, *rows: Row, new_minute: bool = False) -> list[str]:
         """Return what these rows at this time emit, as `status alertname`."""
-        return self._step(Concluded(at(seconds), self._node, new_minute, rows))
+        return self._step(LogFindings(at(seconds), self._node, new_minute, rows))
 
     def record(self, record: Record) -> list[str]:
         return self._step(record)
@@ -56,7 +56,7 @@ class AlertLog:
     def descriptions(self) -> list[str]:
         return [alert.annotations["description"] for alert in self.emitted]
 
-    def _step(self, given: Concluded | Record) -> list[str]:
+    def _step(self, given: LogFindings | Record) -> list[str]:
         before = self.state
         copy = msgspec.msgpack.encode(before)
         self.state, emitted = self._reducer.step(before, given)

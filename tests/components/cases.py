@@ -12,12 +12,12 @@ from components.rows import dicts, store
 from sql.questions.pending import calculate
 from streams.fold.findings import Row
 
-Told: TypeAlias = Mapping[str, Sequence[dict[str, Any]]]
-"""The rows that a query told of each case, by the name of its cluster; none if it told nothing."""
+Answers: TypeAlias = Mapping[str, Sequence[dict[str, Any]]]
+"""The rows that a query returned for each case, by the name of its cluster."""
 
 
 class Cases:
-    """The cases of a module. A fixture of the module has what `told` returns."""
+    """The cases of a module. A fixture of the module has what `answers` returns."""
 
     def __init__(self) -> None:
         self._rows: dict[str, list[Row]] = {}
@@ -28,7 +28,7 @@ class Cases:
         self._rows[cluster] = [each._replace(cluster=cluster) for each in rows]  # type: ignore[attr-defined] # each is a NamedTuple
         return cluster
 
-    def told(self, empty_database: EmptyDatabase, sql: str) -> Told:
+    def answers(self, empty_database: EmptyDatabase, sql: str) -> Answers:
         """Return a query's rows for each case; it has a column `cluster`."""
         found = defaultdict(list)
         with empty_database() as database:

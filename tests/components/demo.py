@@ -1,4 +1,4 @@
-"""The database that `make demo` leaves: both recordings, replayed once for all processes of a run."""
+"""The database that `make demo` leaves: both captures, replayed once for all processes of a run."""
 
 from pathlib import Path
 

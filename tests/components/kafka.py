@@ -45,7 +45,7 @@ def kafka_classes() -> Path:
     """The classes of a broker as this machine's Java maps them, written by one that ran: with them one starts in half
     the time.
     """
-    told = subprocess.run([tool("java"), "--version"], check=True, capture_output=True).stdout
+    reported = subprocess.run([tool("java"), "--version"], check=True, capture_output=True).stdout
 
     def build(folder: Path) -> None:
         broker = Kafka(folder / "broker", classes=f"-XX:ArchiveClassesAtExit={folder / CLASSES}")
@@ -53,7 +53,7 @@ def kafka_classes() -> Path:
         broker.stop()
         shutil.rmtree(folder / "broker")
 
-    return cached("kafka-classes", f"{VERSION}-{sha256(told).hexdigest()[:12]}", build) / CLASSES
+    return cached("kafka-classes", f"{VERSION}-{sha256(reported).hexdigest()[:12]}", build) / CLASSES
 
 
 @cache

@@ -19,7 +19,7 @@ from ingest.kafka.publish import Publisher
 from ingest.kafka.replay import Published, replay_into_kafka
 from ingest.model.observation import Observation, Observed, Unreadable
 from ingest.model.topics import Headers
-from ingest.normalize.decoded import decode
+from ingest.normalize.decode import decode
 from leadsman.run.kafka import make_topics
 from leadsman.run.settings import Settings, load
 from paths import IMPORTS

@@ -16,9 +16,9 @@ from ingest.normalize.normalize import normalize
 from paths import CAPTURES
 from streams.analytics.registry import REDUCERS
 from streams.fold.fold import Fold, LogKey, LogState, Rejected
-from streams.fold.reducer import Concluded, Reducer
+from streams.fold.reducer import LogFindings, Reducer
 
-Given: TypeAlias = Record | Concluded | datetime
+Given: TypeAlias = Record | LogFindings | datetime
 """The argument of a step, or the watermark that a state is to expire at."""
 Logs: TypeAlias = dict[str, list[list[Given]]]
 """Records of each log, in its order, by the reducer's name."""

@@ -31,7 +31,7 @@ from ingest.model.records import (
 from ingest.model.samples import pack
 from ingest.model.topics import MAX_MESSAGE_BYTES, decode_record, encode_record, key_of, kind_of, topics
 from ingest.normalize.dead_letters import Letter
-from ingest.normalize.decoded import decode
+from ingest.normalize.decode import decode
 from ingest.normalize.normalize import normalize
 from ingest.normalize.redact import Received, redact
 from ingest.resources.stats_summary import STATS_SUMMARY
@@ -100,7 +100,7 @@ def rows_of(batches: Iterable[Batch]) -> dict[type[Row], list[Row]]:
     return found
 
 
-def told(observation: Observation) -> tuple[Any, ...]:
+def reported(observation: Observation) -> tuple[Any, ...]:
     """Return what a capture must hold of an observation; its managed fields and line breaks may go."""
     try:
         document = msgspec.json.decode(observation.object)
@@ -127,7 +127,7 @@ def test_a_capture_file_gives_back_every_observation_in_its_order(
     with closing(CaptureWriter(tmp_path / "c.jsonl", compression)) as writer:
         for observation in observations:
             writer.write(observation)
-    assert list(map(told, read([tmp_path / "c.jsonl"]))) == list(map(told, observations))
+    assert list(map(reported, read([tmp_path / "c.jsonl"]))) == list(map(reported, observations))
 
 
 def test_the_files_of_a_folder_together_give_back_every_observation(
@@ -139,7 +139,7 @@ def test_the_files_of_a_folder_together_give_back_every_observation(
     writer.close()
     files = sorted(tmp_path.iterdir())
     assert len(files) > 1
-    assert list(map(told, read(files))) == list(map(told, observations))
+    assert list(map(reported, read(files))) == list(map(reported, observations))
 
 
 def test_every_message_is_a_record_on_its_own_log_and_what_is_none_is_a_dead_letter(

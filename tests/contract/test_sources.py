@@ -158,7 +158,7 @@ def test_no_credential_in_any_text_is_in_a_record_nor_in_what_is_written_as_it_w
         document = changed(msgspec.json.decode(observation.object), lambda text: f"{text} https://u:{CANARY}@h")
         hostile = with_object(observation, {**document, "kind": f"https://u:{CANARY}@h"})
         assert CANARY.encode() in bytes(hostile.object)
-        told = Received(hostile, resource.decode(hostile.object))
-        for record in (*told.normalized()[0], *normalize(hostile)):
+        reported = Received(hostile, resource.decode(hostile.object))
+        for record in (*reported.normalize_with_warning()[0], *normalize(hostile)):
             assert CANARY.encode() not in encode_record(record)
-        assert CANARY.encode() not in bytes(told.redacted().object)
+        assert CANARY.encode() not in bytes(reported.redacted().object)

@@ -235,7 +235,9 @@ class World:
 
     def _take(self, steps: list[Step]) -> None:
         for seen in steps:
-            for record in Received(seen.observation, seen.decoded).normalized()[0] if seen.observation else ():
+            for record in (
+                Received(seen.observation, seen.decoded).normalize_with_warning()[0] if seen.observation else ()
+            ):
                 if self.unsent is None:
                     self.step(record)
                 else:

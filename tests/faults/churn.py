@@ -168,11 +168,11 @@ def _evicted(pod: Json) -> Json:
 
 async def churn(nodes: int, alive: int, empty_hours: int) -> Sequence[Figures]:
     """Figures at the end of each hour."""
-    worker, found, moment, hour = Worker(), list[Figures](), BEGIN, 1
+    worker, found, reported_at, hour = Worker(), list[Figures](), BEGIN, 1
     for observation in observations(nodes, alive, empty_hours):
-        if observation.ts >= moment + MINUTE:
+        if observation.ts >= reported_at + MINUTE:
             await worker.fold()
-            moment = observation.ts
+            reported_at = observation.ts
         while observation.ts >= BEGIN + hour * HOUR:
             found.append(worker.figures(hour, alive if hour * alive <= nodes else 0))
             hour += 1

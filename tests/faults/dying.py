@@ -1,4 +1,4 @@
-"""A worker, lander or watcher that dies or is paused at one exact moment: `python -m faults.dying MOMENT
+"""A worker, lander or watcher that dies or is paused at one fail point: `python -m faults.dying FAIL_POINT
 [SIGKILL|SIGSTOP]`, settings in the environment.
 
 One that is paused has sessions of SESSION_SECONDS, so that it is taken over soon, and prints WENT_ON when it was
@@ -21,13 +21,13 @@ from common.tasks import stop_on_signals
 from leadsman.run.settings import Settings, load
 
 SURVIVED: Final = 2
-"""Times that it passes the moment before it dies: it is in the middle of its work then."""
+"""Times that it passes the fail point before it dies: it is in the middle of its work then."""
 SESSION_SECONDS: Final = 7
 WENT_ON: Final = "it goes on after its pause"
 _passed: Final = itertools.count()
 
 
-class Moment(NamedTuple):
+class FailPoint(NamedTuple):
     """Before or after a call of a method, by its module and name: a part imports only what it needs."""
 
     when: Literal["before", "after"]
@@ -35,35 +35,35 @@ class Moment(NamedTuple):
 
 
 OF_A_LANDER: Final = {
-    "after its intent": Moment("before", "sql.landing.portions:PortionStore.__call__"),
-    "between two tables": Moment("after", "sql.database.open:Database.insert"),
-    "after its inserts": Moment("after", "sql.landing.portions:PortionStore.__call__"),
-    "after its commit": Moment("after", "streams.kafka.landing.consumer:Landing._land"),
+    "after its intent": FailPoint("before", "sql.landing.portions:PortionStore.__call__"),
+    "between two tables": FailPoint("after", "sql.database.open:Database.insert"),
+    "after its inserts": FailPoint("after", "sql.landing.portions:PortionStore.__call__"),
+    "after its commit": FailPoint("after", "streams.kafka.landing.consumer:Landing._land"),
 }
 OF_A_WORKER: Final = {
-    "before a request to Kafka": Moment("before", "streams.kafka.membership:Membership.assured"),
-    "after its findings": Moment("before", "streams.kafka.states:LogStates.write_pieces"),
-    "before its states": Moment("before", "streams.kafka.states:LogStates.write_heads"),
-    "between two states": Moment("after", "streams.kafka.states:LogStates._send"),
-    "before what its states cover": Moment("before", "streams.kafka.states:LogStates.write_progress"),
+    "before a request to Kafka": FailPoint("before", "streams.kafka.membership:Membership.assured"),
+    "after its findings": FailPoint("before", "streams.kafka.states:LogStates.write_pieces"),
+    "before its states": FailPoint("before", "streams.kafka.states:LogStates.write_heads"),
+    "between two states": FailPoint("after", "streams.kafka.states:LogStates._send"),
+    "before what its states cover": FailPoint("before", "streams.kafka.states:LogStates.write_progress"),
 }
 OF_A_WATCHER: Final = {
-    "at the end of a list": Moment("before", "ingest.apiserver.progress:Progress.listed"),
-    "before it publishes": Moment("before", "ingest.kafka.replay:Feed.publish"),
-    "after it published": Moment("after", "ingest.kafka.replay:Feed.publish"),
-    "before it stores versions": Moment("before", "ingest.apiserver.versions:VersionFile.save"),
-    "after it stored versions": Moment("after", "ingest.apiserver.versions:VersionFile.save"),
+    "at the end of a list": FailPoint("before", "ingest.apiserver.progress:Progress.listed"),
+    "before it publishes": FailPoint("before", "ingest.kafka.replay:Feed.publish"),
+    "after it published": FailPoint("after", "ingest.kafka.replay:Feed.publish"),
+    "before it stores versions": FailPoint("before", "ingest.apiserver.versions:VersionFile.save"),
+    "after it stored versions": FailPoint("after", "ingest.apiserver.versions:VersionFile.save"),
 }
 
 
-def _meets(moment: Moment, sent: signal.Signals) -> None:
-    of, _, name = moment.method.rpartition(".")
+def _meets(fail_point: FailPoint, sent: signal.Signals) -> None:
+    of, _, name = fail_point.method.rpartition(".")
     owner = resolve_name(of)
     method = getattr(owner, name)
 
     def passes(when: str) -> bool:
         """Return whether this is where it was paused."""
-        if when != moment.when or next(_passed) != SURVIVED:
+        if when != fail_point.when or next(_passed) != SURVIVED:
             return False
         os.kill(os.getpid(), sent)
         return True
@@ -102,16 +102,16 @@ def _soon_taken_over(module: str, **seconds: int) -> None:
         setattr(import_module(module), name, value)
 
 
-def _part(moment: str, soon: bool) -> Coroutine[Any, Any, None]:
-    """The part that meets the moment, with short sessions if it is taken over `soon`."""
+def _part(fail_point: str, soon: bool) -> Coroutine[Any, Any, None]:
+    """The part that meets the fail point, with short sessions if it is taken over `soon`."""
     settings = load()
-    if moment in OF_A_LANDER:
+    if fail_point in OF_A_LANDER:
         if soon:
             _soon_taken_over("streams.kafka.landing.consumer", SESSION_MS=SESSION_SECONDS * 1000)
         from leadsman.run.land import run_lander  # noqa: PLC0415 - a part imports only what it needs
 
         return run_lander(settings)
-    if moment in OF_A_WORKER:
+    if fail_point in OF_A_WORKER:
         if soon:
             _soon_taken_over("streams.kafka.app", SESSION_SECONDS=SESSION_SECONDS)
         from leadsman.run.work import run_worker  # noqa: PLC0415
@@ -131,7 +131,7 @@ async def _watch(settings: Settings) -> None:
 
 
 def main(name: str, sent: str = "SIGKILL") -> None:
-    """Run until the moment has come; afterwards too, when it is continued."""
+    """Run until the fail point is reached; afterwards too, when it is continued."""
     _meets({**OF_A_LANDER, **OF_A_WORKER, **OF_A_WATCHER}[name], signal.Signals[sent])
     run(_part(name, sent == "SIGSTOP"))
 

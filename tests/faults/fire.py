@@ -53,7 +53,7 @@ Wanted: TypeAlias = Callable[[Pipeline, Sequence[Observed | Unreadable], str], l
 
 class Fault(NamedTuple):
     name: str
-    told: str
+    reported: str
     """In the report."""
     attack: Attack
 
@@ -154,7 +154,7 @@ class Ground:
             self.clickhouse.drop(named(faults), f"{named(faults)}{WANTED}")
             note(
                 Result(
-                    fault="; ".join(each.told for each in faults),
+                    fault="; ".join(each.reported for each in faults),
                     times=before + times,
                     fault_seconds=fault_seconds,
                     acknowledged=acknowledged,
@@ -251,7 +251,9 @@ def _recovers_from(fault: Fault, on: Attacked, feeder: Feeder) -> int:
     """Return how often it happened, when all that had been sent by its end is stored; the stream goes on."""
     times, seconds = fault.attack(on)
     _goes_on(feeder)
-    eventually(f"stored after: {fault.told}", reached(on.pipeline), 2 * seconds + CATCH_UP_SECONDS, every_seconds=0.5)
+    eventually(
+        f"stored after: {fault.reported}", reached(on.pipeline), 2 * seconds + CATCH_UP_SECONDS, every_seconds=0.5
+    )
     return times
 
 

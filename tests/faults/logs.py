@@ -16,7 +16,7 @@ from ingest.kafka.publish import SENT
 from ingest.model.observation import Observed, Unreadable
 from ingest.model.records import Record
 from ingest.model.topics import decode_record
-from ingest.normalize.decoded import decode
+from ingest.normalize.decode import decode
 from sql.database.open import connect
 from sql.landing.batches import Lander, land
 from sql.questions.digest import TableDigest, digest

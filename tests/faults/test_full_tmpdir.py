@@ -39,8 +39,8 @@ def test_nothing_is_lost_and_the_lander_reports_and_heals(kafka: Kafka, tmp_path
             pipeline.settle()
             disk.fill()
             pipeline.replay(observations[OBSERVATIONS:])
-            told = "No space left on device. See TMPDIR"
-            eventually("the lander tells", lambda: told in " ".join(why_not_ready(port)))
+            reported = "No space left on device. See TMPDIR"
+            eventually("the lander tells", lambda: reported in " ".join(why_not_ready(port)))
             assert pipeline.waiting() > 0
             disk.free()
             pipeline.settle()

@@ -36,7 +36,7 @@ pytestmark = pytest.mark.components("cluster")
 LISTED = "at the end of a list"
 WITHOUT_VERSIONS = [("before it publishes", True), (LISTED, False)]
 WITH_VERSIONS = [("before it stores versions", True)]
-"""Moments at which watchers are paused, and whether they are resumed; more in the long form."""
+"""Fail points at which watchers are paused, and whether they are resumed; more in the long form."""
 MORE = [("after it published", True), ("before it publishes", False)]
 MORE_WITH_VERSIONS = [*MORE, ("after it stored versions", True), ("before it stores versions", False)]
 CLUSTER = "lab"
@@ -66,11 +66,11 @@ class Watched:
         for part in self._parts:
             part.start()
 
-    def watcher(self, moment: str = "") -> Process:
-        """One that is paused at a moment, or runs until it is stopped; started."""
+    def watcher(self, fail_point: str = "") -> Process:
+        """One that is paused at a fail point, or runs until it is stopped; started."""
         name = f"watch-{len(self._watchers)}"
-        if moment:
-            argv = ["faults.dying", moment, "SIGSTOP"]
+        if fail_point:
+            argv = ["faults.dying", fail_point, "SIGSTOP"]
             watcher: Process = Part(name, argv, self._folder / f"{name}.log", self._environment)
         else:
             watcher = leadsman_process("watch", folder=self._folder, name=name, environment=self._environment)
@@ -78,13 +78,13 @@ class Watched:
         watcher.start()
         return watcher
 
-    def pause(self, moment: str, *, resumed: bool) -> None:
+    def pause(self, fail_point: str, *, resumed: bool) -> None:
         """A watcher is paused there, another takes over, a part is killed, and the first goes on, or dies."""
         began = time.time()
-        if moment == LISTED:
+        if fail_point == LISTED:
             asyncio.run(self._forget())
-        first = self.watcher(moment)
-        eventually(f"it is paused {moment}", lambda: is_paused(first.pid))
+        first = self.watcher(fail_point)
+        eventually(f"it is paused {fail_point}", lambda: is_paused(first.pid))
         second = self.watcher()
         second.await_ready(lambda: "watching begins" in second.log.read_text())
         part = self._chance.choice(self._parts)
@@ -100,7 +100,7 @@ class Watched:
         lasting(self._chance.uniform(3, 6))
         second.stop()
         # who went on at a kept version compares all soon after, and says again what a late message had undone
-        self.takeovers.append(Span(began, over if moment == LISTED else time.time()))
+        self.takeovers.append(Span(began, over if fail_point == LISTED else time.time()))
 
     async def _forget(self) -> None:
         """Commit no versions, so that the next watcher lists."""
@@ -170,10 +170,10 @@ def test_what_was_acknowledged_is_in_the_tables_once(
     with _watched(cluster, kafka, dsn, tmp_path, versions=versions) as watched, asking as generator:
         watched.begin(generator.history, generator.name)
         done = 0
-        for moment, resumed in cycle(rounds):
+        for fail_point, resumed in cycle(rounds):
             if done >= len(rounds) and generator.gone >= OBJECTS:
                 break
-            watched.pause(moment, resumed=resumed)
+            watched.pause(fail_point, resumed=resumed)
             done += 1
         watched.settle(generator.stop())
         gone = generator.gone

@@ -59,13 +59,13 @@ def test_a_flood_of_non_records_on_one_log_is_reported_and_blocks_no_other(
         pipeline.settle()
         assert [part.pid for part in parts] == pids
         with connect(pipeline.dsn) as database:
-            told = dicts(database, "SELECT error FROM source_errors WHERE cluster = 'flooder'")
+            said = dicts(database, "SELECT error FROM source_errors WHERE cluster = 'flooder'")
             database.command("ALTER TABLE source_errors DELETE WHERE cluster = 'flooder'")
             database.command("ALTER TABLE dead_letters DELETE WHERE error_type = 'not_a_record'")
-        assert len(told) == 2
-        assert all(each["error"].startswith(f"flood: {FLOOD:,} messages in a row") for each in told)
+        assert len(said) == 2
+        assert all(each["error"].startswith(f"flood: {FLOOD:,} messages in a row") for each in said)
         assert pipeline.digest() == embedded_digest(observations, clickhouse.dsn("wanted"))
-    outcome = f"worker and lander went on, {len(told)} floods reported, of the other logs none lost, none doubled"
+    outcome = f"worker and lander went on, {len(said)} floods reported, of the other logs none lost, none doubled"
     note(Tried(fault=f"2 logs flooded with {FLOOD:,} messages each that are not records", outcome=outcome))
 
 

@@ -16,6 +16,7 @@ from components.clickhouse import REFUSALS
 from components.disk import why_no_disk
 from faults.compaction import Compaction
 from faults.dying import OF_A_LANDER, OF_A_WORKER
+from faults.fail_points import die, pause
 from faults.feeding import disordered
 from faults.fire import Attacked, Fault, Ground, named
 from faults.form import (
@@ -30,7 +31,6 @@ from faults.form import (
     RESETS,
 )
 from faults.logs import in_the_logs_order
-from faults.moments import die, pause
 from sql.database.open import connect
 from waiting import eventually, lasting
 

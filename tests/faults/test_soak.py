@@ -18,9 +18,9 @@ from faults.generator import KINDS, Generator
 from faults.history import Span, faults
 from faults.logs import AS_SENT, concluded, replayed
 from faults.recorded import gaps_of, rows_of
+from faults.reported import reported, stored, unlike
 from faults.result import Tried, note
 from faults.soak import CLUSTER, FATAL, FIGURES, PASSING, Figures, Soak
-from faults.told import stored, told, unlike
 from paths import ROOT
 from sql.database.open import Database, connect
 from sql.landing.batches import SCHEMAS
@@ -59,7 +59,7 @@ def test_an_hour_of_random_faults_loses_nothing_and_leaks_nothing(soak: Soak) ->
             history = {thing: tuple(asked) for thing, asked in generator.history.items()}
         with connect(soak.direct) as database:
             rows, gaps = rows_of(database, generator.name), gaps_of(database, CLUSTER)
-            states, messages = stored(database), told(soak.hook.bodies)
+            states, messages = stored(database), reported(soak.hook.bodies)
             assert not unlike(states, messages)
             soak.pipeline.dsn = soak.direct
             found = soak.pipeline.digest()

@@ -93,7 +93,7 @@ class Sky:
         await until(is_seen, unhurried(CATCH_UP_SECONDS))
         return len(self.existing)
 
-    async def told(self) -> None:
+    async def reported(self) -> None:
         """Return when a person can see that something is wrong with the pods; TimeoutError where that is too late."""
 
         def is_told() -> bool:
@@ -145,10 +145,10 @@ async def test_a_storm_of_refusals(cluster: Cluster, toxiproxy: Toxiproxy, tmp_p
     async with _sky(cluster, toxiproxy, tmp_path) as sky:
         began, before = time.monotonic(), sky.stormy.requests
         sky.stormy.begin(status)
-        told = await _storming(sky)
+        reported = await _storming(sky)
         ended, requests = time.monotonic(), sky.stormy.requests - before
         sky.stormy.end()
-        watched = await _came_through(sky, f"storm of {status}", ended - began, requests, told)
+        watched = await _came_through(sky, f"storm of {status}", ended - began, requests, reported)
         assert watched.requests <= most_requests(ended - began, lives=1)
 
 
@@ -156,8 +156,8 @@ async def test_the_api_server_restarts(cluster: Cluster, toxiproxy: Toxiproxy, t
     async with _sky(cluster, toxiproxy, tmp_path) as sky:
         began, before = time.monotonic(), sky.stormy.requests
         cluster.api_server.stop(3)
-        await sky.told()
-        told = time.monotonic() - began
+        await sky.reported()
+        reported = time.monotonic() - began
         await asyncio.to_thread(cluster.start_api_server)
         for _ in range(RESTARTS - 1):
             await asyncio.to_thread(cluster.restart_api_server)
@@ -165,7 +165,7 @@ async def test_the_api_server_restarts(cluster: Cluster, toxiproxy: Toxiproxy, t
         await sky.make("comes")
         await sky.delete("goes")
         fault = f"API server restarted {RESTARTS} times"
-        watched = await _came_through(sky, fault, ended - began, requests, told)
+        watched = await _came_through(sky, fault, ended - began, requests, reported)
         assert watched.requests <= most_requests(ended - began, lives=RESTARTS + 1)
 
 
@@ -177,13 +177,13 @@ async def test_a_half_open_connection(cluster: Cluster, toxiproxy: Toxiproxy, tm
     async with _sky(cluster, toxiproxy, tmp_path, _faster(speed)) as sky:
         began, before = time.monotonic(), sky.stormy.requests
         sky.wire.hang()
-        told = await _storming(sky)
+        reported = await _storming(sky)
         ended, requests = time.monotonic(), sky.stormy.requests - before
         if not LONG:
             sky.wire.cut()
         sky.wire.heal()
         fault = "connections to the API server half open"
-        watched = await _came_through(sky, fault, ended - began, requests, told * speed)
+        watched = await _came_through(sky, fault, ended - began, requests, reported * speed)
         assert watched.requests <= most_requests(ended - began, lives=1)
 
 
@@ -192,13 +192,13 @@ async def _storming(sky: Sky) -> float:
     began = time.monotonic()
     await sky.make("comes")
     await sky.delete("goes")
-    await sky.told()
-    told = time.monotonic() - began
-    await asyncio.sleep(max(0.0, STORM_SECONDS - told))  # how long a storm lasts is the fault itself
-    return told
+    await sky.reported()
+    reported = time.monotonic() - began
+    await asyncio.sleep(max(0.0, STORM_SECONDS - reported))  # how long a storm lasts is the fault itself
+    return reported
 
 
-async def _came_through(sky: Sky, fault: str, seconds: float, requests: int, told: float) -> Watched:
+async def _came_through(sky: Sky, fault: str, seconds: float, requests: int, reported: float) -> Watched:
     """Note the result once all that exists is seen."""
     began = time.monotonic()
     objects = await sky.all_is_seen()
@@ -206,7 +206,7 @@ async def _came_through(sky: Sky, fault: str, seconds: float, requests: int, tol
         fault=fault,
         fault_seconds=round(seconds, 1),
         requests=requests,
-        told_after_seconds=round(told, 1),
+        told_after_seconds=round(reported, 1),
         caught_up_seconds=round(time.monotonic() - began, 1),
         objects=objects,
     )

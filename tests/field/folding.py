@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ingest.files.sources import read_sources
-from ingest.normalize.decoded import decode
+from ingest.normalize.decode import decode
 from sql.schema.migrate import MIGRATIONS
 from streams.analytics.registry import REDUCERS
 from streams.fold.batch import Batch
@@ -18,7 +18,7 @@ from streams.fold.passes import Passes, identity
 from streams.local.replay import Replay
 
 Rows = dict[str, dict[tuple[Any, ...], dict[str, Any]]]
-_KEPT_APART = {"updated_at"}
+_EXCLUDED = {"updated_at"}
 _POSITION = {"source", "position"}
 """The file that a dead letter was in."""
 
@@ -80,9 +80,9 @@ class Stored:
     def comparable(self) -> dict[str, list[str]]:
         """All rows, but for what is kept apart."""
         return {
-            table: sorted(repr([(k, v) for k, v in row.items() if k not in apart]) for row in rows.values())
+            table: sorted(repr([(k, v) for k, v in row.items() if k not in excluded]) for row in rows.values())
             for table, rows in self.rows.items()
-            for apart in [_KEPT_APART | (_POSITION if table == "dead_letters" else set())]
+            for excluded in [_EXCLUDED | (_POSITION if table == "dead_letters" else set())]
         }
 
 

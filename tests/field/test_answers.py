@@ -58,9 +58,9 @@ def alone(opened: Database) -> Alone:
 
 @pytest.mark.parametrize("folder", ASKED, ids=lambda folder: folder.name)
 def test_what_a_person_asks_about_a_report_is_answered_right(folder: Path, opened: Database) -> None:
-    told = json.loads((folder / "facts.json").read_text())
-    for fact in told.get("answers", []):
-        where = fact["where"] | {"cluster": told.get("cluster", folder.name)}
+    reported = json.loads((folder / "facts.json").read_text())
+    for fact in reported.get("answers", []):
+        where = fact["where"] | {"cluster": reported.get("cluster", folder.name)}
         found = [row for row in answers(opened, fact["query"]) if shown(row, where) == where]
         assert len(found) == fact["count"], fact
         for row in found:
@@ -88,11 +88,11 @@ def test_a_pod_that_the_kubelet_refused_does_not_fit(folder: Path, every_case: P
 
 @pytest.mark.parametrize("folder", ASKED, ids=lambda folder: folder.name)
 def test_look_says_of_a_report_what_is_right_and_nothing_that_is_not(folder: Path, alone: Alone) -> None:
-    told = json.loads((folder / "facts.json").read_text())
-    cluster, written = told.get("cluster", folder.name), StringIO()
+    reported = json.loads((folder / "facts.json").read_text())
+    cluster, written = reported.get("cluster", folder.name), StringIO()
     print_story(alone(cluster), [cluster], Console(width=10_000, file=written), None, EVERY_LINE, "")
     text = " ".join(written.getvalue().split())
-    for sentence in told.get("says", []):
+    for sentence in reported.get("says", []):
         assert sentence in text, text
-    for sentence in told.get("never", []):
+    for sentence in reported.get("never", []):
         assert sentence not in text, text

@@ -32,10 +32,10 @@ _KEPT = HIGH_RATE | {"dead_letters"}
 
 
 def case(folder: Path) -> tuple[list[Path], list[dict[str, Any]]]:
-    told = json.loads((folder / "facts.json").read_text())
-    if told["input"] == ".":
-        return sorted(each for each in folder.iterdir() if each.name != "facts.json"), told["facts"]
-    return [folder / told["input"]], told["facts"]
+    reported = json.loads((folder / "facts.json").read_text())
+    if reported["input"] == ".":
+        return sorted(each for each in folder.iterdir() if each.name != "facts.json"), reported["facts"]
+    return [folder / reported["input"]], reported["facts"]
 
 
 @pytest.mark.parametrize("folder", CASES, ids=lambda folder: folder.name)
@@ -290,8 +290,10 @@ def test_pods_and_events_alone_show_who_ended_a_pod_and_when(tmp_path: Path, nam
     for number, each in enumerate(passes.split()):
         often.replay(written(tmp_path / f"{number}", things[each]))
     columns = ("pod", "ts", "cause", "actor", "time_known")
-    told = [sorted(tuple(row[name] for name in columns) for row in each.of("pod_ends", {})) for each in (once, often)]
-    assert told[0] == told[1]
+    reported = [
+        sorted(tuple(row[name] for name in columns) for row in each.of("pod_ends", {})) for each in (once, often)
+    ]
+    assert reported[0] == reported[1]
 
 
 REFUSED = {

@@ -14,7 +14,7 @@ from components.database import EmptyDatabase
 from components.reading import Text
 from field import test_what_is_so as so
 from ingest.files.sources import read_sources
-from ingest.normalize.decoded import decode
+from ingest.normalize.decode import decode
 from leadsman.cli.present.story import EVERY_LINE, print_story
 from leadsman.run.replay import replay
 from leadsman.run.settings import Settings
@@ -55,14 +55,16 @@ def _lines(name: str, *, is_seen_to_end: bool, is_sampled: bool) -> Iterator[so.
 KINDS: Final = {"seen": (True, True), "unseen": (False, True), "silent": (True, False)}
 
 
-class Told(NamedTuple):
+class Reported(NamedTuple):
     look: str
     report: str
     answers: dict[str, list[dict[str, Any]]]
 
 
 @pytest.fixture(scope="module")
-def told(empty_database: EmptyDatabase, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Told]]:
+def reported(
+    empty_database: EmptyDatabase, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, Reported]]:
     capture = tmp_path_factory.mktemp("again") / "capture.jsonl"
     lines = []
     for kind, (is_seen_to_end, is_sampled) in KINDS.items():
@@ -82,29 +84,29 @@ def told(empty_database: EmptyDatabase, tmp_path_factory: pytest.TempPathFactory
             print_story(database, [kind], Console(file=out, width=10_000), None, EVERY_LINE)
             report = write_report(database, RequestedRange(cluster=kind, last=ALL), so.T0 + timedelta(minutes=so.END))
             answers = {name: [each for each in of if each["cluster"] == kind] for name, of in rows.items()}
-            found[kind] = Told(" ".join(out.getvalue().split()), Text(report).text, answers)
+            found[kind] = Reported(" ".join(out.getvalue().split()), Text(report).text, answers)
         yield found
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_was_so_of_the_first_node_is_over(told: dict[str, Told], kind: str) -> None:
-    for text in (told[kind].look, told[kind].report):
+def test_what_was_so_of_the_first_node_is_over(reported: dict[str, Reported], kind: str) -> None:
+    for text in (reported[kind].look, reported[kind].report):
         assert re.search("Earlier.*Image GC failed to delete images.*As last reported: .*That node is gone.", text)
     if kind != "silent":  # that something needs no attention any more would be more than is known
-        assert "Nothing was found that still needs attention. During this range" in told[kind].report
-        assert "need attention0" in told[kind].report  # the tile is about the same moment
-    now, _, _ = told[kind].look.partition("Earlier")
+        assert "Nothing was found that still needs attention. During this range" in reported[kind].report
+        assert "need attention0" in reported[kind].report  # the tile is about the same moment
+    now, _, _ = reported[kind].look.partition("Earlier")
     assert not re.search("Image GC fails|Pressure, since|below", now)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_alert_of_the_first_node_fires(told: dict[str, Told], kind: str) -> None:
-    alerts = told[kind].answers["alerts"]
+def test_no_alert_of_the_first_node_fires(reported: dict[str, Reported], kind: str) -> None:
+    alerts = reported[kind].answers["alerts"]
     assert {"ImageGCInsufficientFreed", "EvictionThresholdNear"} <= {row["alertname"] for row in alerts}
     assert [row for row in alerts if row["status"] == "firing"] == []
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_answer_about_now_has_the_first_node(told: dict[str, Told], kind: str) -> None:
-    assert {row["verdict"] for row in told[kind].answers["image_gc"]} <= {"", None}
-    assert [row for row in told[kind].answers["next_eviction"] if row["room"] < 0] == []
+def test_no_answer_about_now_has_the_first_node(reported: dict[str, Reported], kind: str) -> None:
+    assert {row["verdict"] for row in reported[kind].answers["image_gc"]} <= {"", None}
+    assert [row for row in reported[kind].answers["next_eviction"] if row["room"] < 0] == []

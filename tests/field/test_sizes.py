@@ -13,7 +13,7 @@ import pytest
 
 from field.folding import Stored
 from ingest.files.sources import read_sources
-from ingest.normalize.decoded import decode
+from ingest.normalize.decode import decode
 from streams.analytics.registry import REDUCERS
 from streams.fold.reducer import Reducer
 from streams.local.replay import Replay

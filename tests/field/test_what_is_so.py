@@ -17,7 +17,7 @@ from components.alone import each_alone
 from components.database import EmptyDatabase
 from components.reading import Text, page
 from ingest.files.sources import read_sources
-from ingest.normalize.decoded import decode
+from ingest.normalize.decode import decode
 from leadsman.cli.present.story import EVERY_LINE, print_story
 from leadsman.run.replay import replay
 from leadsman.run.settings import Settings
@@ -455,7 +455,7 @@ NODES: Final = ("small", "tiny")
 """Nodes whose pages are read too."""
 
 
-class Told(NamedTuple):
+class Reported(NamedTuple):
     look: str
     page: str
     report: str
@@ -466,7 +466,9 @@ class Told(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def told(empty_database: EmptyDatabase, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Told]]:
+def reported(
+    empty_database: EmptyDatabase, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, Reported]]:
     """Yield the output about each cluster; the stale one's page is asked for 6 min 45 s after its last sample."""
     capture = tmp_path_factory.mktemp("so") / "capture.jsonl"
     capture.write_text("".join(sorted(each for row in ROWS for each in _lines(row))))
@@ -475,7 +477,7 @@ def told(empty_database: EmptyDatabase, tmp_path_factory: pytest.TempPathFactory
         asked = {name for row in ROWS for name in row.answers}
         found = {name: answers(database, name) for name in asked}
         alone = each_alone(database)
-        yield {cluster: _told(alone(cluster), cluster, found) for cluster in {row.cluster for row in ROWS}}
+        yield {cluster: _reported(alone(cluster), cluster, found) for cluster in {row.cluster for row in ROWS}}
 
 
 def _lines(row: Row) -> Iterator[str]:
@@ -497,7 +499,7 @@ def answers(database: Database, name: str) -> dict[str, str]:
     return {each: "\n".join(of) for each, of in rows.items()} | empty
 
 
-def _told(database: Database, cluster: str, found: Mapping[str, Mapping[str, str]]) -> Told:
+def _reported(database: Database, cluster: str, found: Mapping[str, Mapping[str, str]]) -> Reported:
     out, asked = StringIO(), RequestedRange(cluster=cluster, last=ALL)
     print_story(database, [cluster], Console(file=out, width=10_000), None, EVERY_LINE)
     end = T0 + (timedelta(minutes=2 + 6, seconds=45) if cluster == "stale" else timedelta(minutes=END, seconds=20))
@@ -507,12 +509,12 @@ def _told(database: Database, cluster: str, found: Mapping[str, Mapping[str, str
     report = "" if cluster == "stale" else Text(write_report(database, asked, T0 + timedelta(days=1))).text
     words = {name: by_cluster[cluster] for name, by_cluster in found.items()}
     shown = page(database, end, **of).text
-    return Told(" ".join(out.getvalue().split()), shown, report, tuple(pages), words)
+    return Reported(" ".join(out.getvalue().split()), shown, report, tuple(pages), words)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.title.replace(" ", "-"))
-def test_reports_equal_observations(told: dict[str, Told], row: Row) -> None:
-    look, shown, report, _, found = told[row.cluster]
+def test_reports_equal_observations(reported: dict[str, Reported], row: Row) -> None:
+    look, shown, report, _, found = reported[row.cluster]
     for words in row.says:
         assert words in look
         assert words in shown
@@ -524,7 +526,7 @@ def test_reports_equal_observations(told: dict[str, Told], row: Row) -> None:
             assert words not in text
 
 
-def test_a_page_of_a_node_has_the_number_of_that_node(told: dict[str, Told]) -> None:
-    for text in told["c"].pages:
+def test_a_page_of_a_node_has_the_number_of_that_node(reported: dict[str, Reported]) -> None:
+    for text in reported["c"].pages:
         assert "3 pods rejected at admission" in text
         assert "6 pods" not in text

@@ -13,7 +13,7 @@ import pytest
 
 from field.folding import Stored
 from ingest.files.sources import read_sources
-from ingest.normalize.decoded import Decoded, decode
+from ingest.normalize.decode import Decoded, decode
 from streams.analytics.registry import REDUCERS
 from streams.fold.passes import Passes
 from streams.local import replay

@@ -143,18 +143,18 @@ def _records(observation: Observation) -> list[Record]:
         return []
 
 
-def lands(record: Record, told: list[Any]) -> None:
+def lands(record: Record, reported: list[Any]) -> None:
     """Rows and samples, as they come through Kafka, are columns of their tables."""
     batch = Batch()
     if isinstance(record, SummaryRecord):
         batch.add_sample(record.folded(), pack(record.pods))
         node_samples(batch.keys, batch.samples)
         pod_samples(batch.keys, batch.texts, batch.numbers)
-    rows = [each for each in told if not isinstance(each, Record)]
+    rows = [each for each in reported if not isinstance(each, Record)]
     value = encode_findings(record.cluster, record.node, record.ts, rows)
     for table, columns in columns_of(decode_findings(value)).items():
         from_columns(table, columns)
-    for each in told:
+    for each in reported:
         if isinstance(each, Record):
             decode_record(encode_record(each))
 
@@ -164,8 +164,8 @@ def _chosen() -> Iterable[bytes]:
     for line, found in zip(capture_lines(), objects(), strict=True):
         entry = decode_line(line, HERE)
         if isinstance(entry, Observed):
-            told = entry.observation
-            yield bytes([_RESOURCES.index(told.resource), _CHANGES.index(told.type)]) + found
+            reported = entry.observation
+            yield bytes([_RESOURCES.index(reported.resource), _CHANGES.index(reported.type)]) + found
 
 
 def _values() -> Iterable[bytes]:
@@ -189,8 +189,8 @@ def _findings() -> Iterable[bytes]:
     for line in capture_lines():
         entry = decode_line(line, HERE)
         for record in _records(entry.observation) if isinstance(entry, Observed) else []:
-            told = FOLD.step(logs.setdefault((record.cluster, record.node), LogState()), record.folded())
-            rows = [each for each in told if not isinstance(each, Record | Rejected | Withdrawal)]
+            reported = FOLD.step(logs.setdefault((record.cluster, record.node), LogState()), record.folded())
+            rows = [each for each in reported if not isinstance(each, Record | Rejected | Withdrawal)]
             if rows:
                 yield encode_findings(record.cluster, record.node, record.ts, rows)
 

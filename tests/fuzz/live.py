@@ -40,7 +40,7 @@ def check_kubelet(data: bytes) -> None:
     """A kubelet's answer becomes one line, or is told as what it is not; its metrics are text whatever they are."""
     try:
         decoded = kubelet._decoded(CONFIGZ, data)
-        told = Observation(
+        reported = Observation(
             ts=EPOCH,
             cluster="c",
             source="kubelet",
@@ -49,9 +49,9 @@ def check_kubelet(data: bytes) -> None:
             node="n",
             object=msgspec.Raw(data),
         )
-        records = normalize(told, decoded) if decoded else []
-        assert records == (normalize(told) if decoded else [])
-        line = encode_line(told)
+        records = normalize(reported, decoded) if decoded else []
+        assert records == (normalize(reported) if decoded else [])
+        line = encode_line(reported)
         assert line.count(b"\n") == 1
         assert line.endswith(b"\n")
     except kubelet._Unreadable as error:

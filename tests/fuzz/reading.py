@@ -114,7 +114,7 @@ def check_envelope(data: bytes) -> None:
     assert b"\n" not in line[:-1]
     again = decode_line(line, HERE)
     assert isinstance(again, Observed)
-    assert _told(again.observation) == _told(observation)
+    assert _reported(again.observation) == _reported(observation)
     assert encode_line(again.observation) == line
 
 
@@ -154,7 +154,7 @@ def _packed(data: bytes, compression: Compression) -> bytes:
     return b"".join(pack.line(line) for line in data.splitlines(keepends=True)) + pack.end()
 
 
-def _told(observation: Observation) -> tuple[Any, ...]:
+def _reported(observation: Observation) -> tuple[Any, ...]:
     """All but the object, which loses its managed fields, and its line breaks between values."""
     return (observation.ts, observation.cluster, observation.source, observation.resource, observation.node)
 

@@ -56,7 +56,7 @@ def check_messages(data: bytes) -> None:
     """No text makes a parser of the kubelet's messages raise, and no number of one is beyond 64 bits."""
     text = as_text(data[1:])
     reason = REASONS[sum(data[:1]) % len(REASONS)]
-    told = (
+    reported = (
         messages_eviction.parse_evicted(text),
         messages_image_gc.parse_image_gc(reason, text),
         messages_image_gc.parse_error(text),
@@ -65,7 +65,7 @@ def check_messages(data: bytes) -> None:
         causes.kubelet_end(reason, text, None),
         causes.restarted_by_probe(text),
     )
-    assert all(abs(number) <= INT64_MAX for number in _numbers(told))
+    assert all(abs(number) <= INT64_MAX for number in _numbers(reported))
 
 
 def check_scheduling(data: bytes) -> None:

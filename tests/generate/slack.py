@@ -46,8 +46,8 @@ def slack() -> str:
     for seconds in (10, 250):
         log(seconds)
     firing, over = log.emitted
-    told = [_text(firing, sentences(_NEXT, ("ReplicaSet", "payments-7d9f8c6b5"))), _text(over, "")]
-    shown = "\n\n".join(told).replace("\\", "\\\\")
+    reported = [_text(firing, sentences(_NEXT, ("ReplicaSet", "payments-7d9f8c6b5"))), _text(over, "")]
+    shown = "\n\n".join(reported).replace("\\", "\\\\")
     return _BLOCK.sub(
         rf"\1A firing alert in Slack, and the same alert when it is resolved:\n\n```text\n{shown}\n```\n\2",
         (ROOT / PAGE).read_text("utf-8"),

@@ -82,9 +82,13 @@ def cases(draw: st.DrawFn) -> Case:
     sizes = {numa: draw(st.sampled_from([64, 256, 1024])) * MI for numa in numa_nodes} if draw(st.booleans()) else {}
     kept = dict.fromkeys(sizes, 16 * MI)
     near = draw(st.booleans())
-    apart = {(a, b): draw(st.sampled_from([12, 20, 30])) for a in numa_nodes for b in numa_nodes if a < b and near}
+    distance_between = {
+        (a, b): draw(st.sampled_from([12, 20, 30])) for a in numa_nodes for b in numa_nodes if a < b and near
+    }
     distances = {
-        a: {b: apart[min(a, b), max(a, b)] if a != b else 10 for b in numa_nodes} for a in numa_nodes if near
+        a: {b: distance_between[min(a, b), max(a, b)] if a != b else 10 for b in numa_nodes}
+        for a in numa_nodes
+        if near
     }
     policy: Policy = draw(st.sampled_from(get_args(Policy)))
     scope: Scope = draw(st.sampled_from(get_args(Scope)))

@@ -34,5 +34,5 @@ def test_where_volumes_can_be_is_what_the_schedulers_plugins_find(kubernetes: Or
         theirs = {*answer[name]}
         assert theirs if reasons else unknown or not theirs, (node, theirs, reasons)
         # A volume that does not exist counts towards limits by its class; it is refused all the same.
-        told = theirs - {TOO_MANY} if LOST_VOLUME in theirs else theirs
-        assert unknown or told <= {*reasons}, (node, told, reasons)
+        reported = theirs - {TOO_MANY} if LOST_VOLUME in theirs else theirs
+        assert unknown or reported <= {*reasons}, (node, reported, reasons)

@@ -10,7 +10,7 @@ import pytest
 
 from components.rows import dicts
 from ingest.files.sources import read_sources
-from ingest.normalize.decoded import decode
+from ingest.normalize.decode import decode
 from paths import SCENARIOS
 from sql.database.open import Database
 from sql.landing.batches import DatabaseCheckpoints, Lander

@@ -170,7 +170,7 @@ SOURCES: Final = {
         "faust.assignor.partition_assignor:PartitionAssignor._perform_assignment": "1e0bf2c5c8f42574",
         "faust.assignor.partition_assignor:PartitionAssignor._get_copartitioned_groups": "82b7a3764ad596f6",
     },
-    "streams.kafka.faust_fixes:crash": {
+    "streams.kafka.faust_fixes:raise_on_crash": {
         "mode.services:Service.crash": "14980000465df0af",
         "mode.services:Service._crash": "7bc0c709a151d556",
     },

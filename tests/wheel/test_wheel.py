@@ -78,11 +78,11 @@ def test_a_replay_from_the_wheel_stores_the_same_rows_as_one_from_the_checkout(
     complete: Environment, tmp_path: Path
 ) -> None:
     complete.run("replay", str(NODE_PRESSURE), "--quiet", "--db", f"chdb://{tmp_path}/wheel")
-    told = complete.run("digest", "--db", f"chdb://{tmp_path}/wheel")
+    reported = complete.run("digest", "--db", f"chdb://{tmp_path}/wheel")
     checkout = f"chdb://{tmp_path}/checkout"
     _checked(BIN / "leadsman", "replay", NODE_PRESSURE, "--quiet", "--db", checkout)
-    assert told == _checked(BIN / "leadsman", "digest", "--db", checkout)
-    rows = {name: int(count) for name, count, _ in map(str.split, told.splitlines())}
+    assert reported == _checked(BIN / "leadsman", "digest", "--db", checkout)
+    rows = {name: int(count) for name, count, _ in map(str.split, reported.splitlines())}
     assert rows["evictions"] > 0
     assert rows["dead_letters"] == 0
 
@@ -109,9 +109,9 @@ def test_without_extras_the_live_commands_are_there(bare: Environment, command: 
 def test_a_command_whose_extra_is_missing_names_it_in_one_sentence(
     bare: Environment, arguments: tuple[str, ...], extra: str
 ) -> None:
-    told = bare.run(*arguments, status=WRONG_USAGE)
-    assert f"pipx install --force '.[{extra}]'" in told
-    assert told.count("\n") == 1
+    reported = bare.run(*arguments, status=WRONG_USAGE)
+    assert f"pipx install --force '.[{extra}]'" in reported
+    assert reported.count("\n") == 1
     assert not (bare.folder / "nowhere").exists()
 
 

@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from ingest.files.texts.ages import Printed as Printed
+    from ingest.files.texts.ages import PrintTime as PrintTime
     from ingest.files.texts.completed import completed_facts as completed_facts
     from ingest.files.texts.exported import event_of_row as event_of_row
     from ingest.files.texts.kubelet_log import is_kubelets_log as is_kubelets_log
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _MODULES: Final = {
     "Logs": "logs",
-    "Printed": "ages",
+    "PrintTime": "ages",
     "completed_facts": "completed",
     "event_of_row": "exported",
     "is_kubelets_log": "kubelet_log",

@@ -27,7 +27,7 @@ _NEAR: Final = timedelta(hours=12)
 _DATE: Final = re.compile(r"\w{3}, \d\d \w{3} [12]\d{3} \d\d:\d\d:\d\d [+-]\d{4}")
 
 
-class Printed(NamedTuple):
+class PrintTime(NamedTuple):
     """The time at which a text was printed."""
 
     at: datetime
@@ -40,7 +40,7 @@ class Printed(NamedTuple):
 Times: TypeAlias = dict[str, Any]
 
 
-def when(age: str, printed: Printed, *, is_last: bool = True) -> Times:
+def when(age: str, printed: PrintTime, *, is_last: bool = True) -> Times:
     """Return the time fields of an Event with that age; nothing for an impossible time."""
     if age == UNKNOWN_AGE:
         saved_at = printed.saved_at if printed.bound == "earliest" else None
@@ -88,7 +88,7 @@ def date(text: str) -> datetime | None:
     return at if at is not None and EARLIEST <= at < LATEST else None
 
 
-def zoned(at: datetime) -> datetime:
+def with_zone(at: datetime) -> datetime:
     """Return a time with a zone: UTC, if it has none."""
     return at if at.tzinfo else at.replace(tzinfo=UTC)
 

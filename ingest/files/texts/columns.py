@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from ingest.files.texts.ages import UNKNOWN_AGE, Printed
+from ingest.files.texts.ages import UNKNOWN_AGE, PrintTime
 from ingest.files.texts.described import is_of_kubelet
 from ingest.files.texts.event_rows import OF_NODE, REASONS_OF_NODE, event_object
 from ingest.files.texts.fragments import Command, Fragment, is_prompt
@@ -25,7 +25,7 @@ from ingest.files.texts.headless_rows import (
 )
 from ingest.files.texts.sections import pressures
 from ingest.files.texts.templates import is_state, part_of, put, rows_of
-from ingest.messages.reasons import is_by_kubelet, spelled
+from ingest.messages.reasons import is_by_kubelet, spell_out
 from ingest.model.objects.base import UNKNOWN_NAME
 
 _UNKNOWN_QOS: Final = "Unknown"
@@ -126,7 +126,7 @@ def columns_of(line: str, command: Command) -> tuple[str, list[tuple[str, int]],
     return "", [], []
 
 
-def columned(fragment: Fragment, printed: Printed) -> Iterator[dict[str, Any]]:
+def parse_columns(fragment: Fragment, printed: PrintTime) -> Iterator[dict[str, Any]]:
     """Yield the objects in output of custom columns and jsonpath: nodes, Events, and pods that a kubelet ended.
 
     If the headings are missing, the columns are known from the command above, or from the form of the cells.
@@ -188,7 +188,7 @@ def _text(fields: Mapping[str, Any], path: str) -> str:
     return found if isinstance(found, str) else ""
 
 
-def _node(fields: dict[str, Any], _: Command, __: Printed) -> dict[str, Any] | None:
+def _node(fields: dict[str, Any], _: Command, __: PrintTime) -> dict[str, Any] | None:
     name, status = _text(fields, "metadata.name"), _inner(fields, "status")
     if not _NAME.fullmatch(name):
         return None
@@ -241,11 +241,11 @@ def _amounts(given: Any) -> dict[str, str]:
     return {name: each for name, each in given.items() if isinstance(each, str)} if isinstance(given, dict) else {}
 
 
-def _pod(fields: dict[str, Any], command: Command, _: Printed) -> dict[str, Any] | None:
+def _pod(fields: dict[str, Any], command: Command, _: PrintTime) -> dict[str, Any] | None:
     name, namespace = _text(fields, "metadata.name"), _text(fields, "metadata.namespace") or command.namespace
     status = _inner(fields, "status")
     message, started = _text(fields, "status.message"), _text(fields, "status.startTime")
-    reason = spelled(_text(fields, "status.reason") or _text(fields, "status.phase"))
+    reason = spell_out(_text(fields, "status.reason") or _text(fields, "status.phase"))
     if not is_by_kubelet(reason) and is_of_kubelet("Evicted", message):
         reason = "Evicted"
     killed = {kind: found for kind in _OF_CONTAINERS if (found := list(_killed(status.get(kind))))}
@@ -282,7 +282,7 @@ def _killed(given: Any) -> Iterator[dict[str, Any]]:
             yield {"name": str(each.get("name") or UNKNOWN_NAME), "restartCount": restarts, **ends}
 
 
-def _event(fields: dict[str, Any], command: Command, printed: Printed) -> dict[str, Any] | None:
+def _event(fields: dict[str, Any], command: Command, printed: PrintTime) -> dict[str, Any] | None:
     kind, _, name = _text(fields, "involvedObject.name").rpartition("/")
     reason = _text(fields, "reason")
     kind = (_text(fields, "involvedObject.kind") or kind).capitalize() or _kind_of(reason, _text(fields, "message"))

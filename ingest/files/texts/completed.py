@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from ingest.files.history import Fact
-from ingest.files.texts.ages import zoned
+from ingest.files.texts.ages import with_zone
 from ingest.files.texts.event_rows import SCHEDULED, without_status_words
 from ingest.messages.reasons import OUT_OF, REFUSALS, is_by_kubelet
 from ingest.model.objects.base import UNKNOWN_NAME
@@ -91,8 +91,8 @@ def completed_facts(
         texts_of.setdefault(key, []).append(fact)
     for fact in map(_fullest, texts_of.values()):
         is_event = fact.thing.resource == EVENTS.name
-        fact = _with_uid(_hosted(fact, nodes) if is_event else _bound(fact, nodes), uids)  # noqa: PLW2901 - as it is
-        yield (_dated(fact, dated) if is_event else fact)._replace(is_from_text=True)
+        fact = _with_uid(_add_node(fact, nodes) if is_event else _bound(fact, nodes), uids)  # noqa: PLW2901 - as it is
+        yield (_add_time(fact, dated) if is_event else fact)._replace(is_from_text=True)
 
 
 def _uids_of_pods(objects: Iterable[Fact]) -> dict[str, set[str]]:
@@ -153,7 +153,7 @@ def _bound(fact: Fact, nodes: Mapping[str, set[str]]) -> Fact:
     return fact._replace(thing=fact.thing._replace(raw=raw))
 
 
-def _hosted(fact: Fact, nodes: Mapping[str, set[str]]) -> Fact:
+def _add_node(fact: Fact, nodes: Mapping[str, set[str]]) -> Fact:
     """Give an Event about a pod the pod's node, if its table has no column for its source."""
     event = _ANY.decode(fact.thing.raw)
     about, source = event["involvedObject"], event["source"]
@@ -349,16 +349,16 @@ def _transitions(fact: Fact) -> Iterator[tuple[tuple[str, str], datetime]]:
             if condition.last_transition_time and condition.reason.startswith(_BY_KUBELET):
                 reason = "Node" + condition.reason.removeprefix(_BY_KUBELET)
                 at = condition.last_transition_time
-                yield (node.metadata.name, reason), zoned(at)
+                yield (node.metadata.name, reason), with_zone(at)
 
 
 def _ends_of_containers(pod: Pod) -> Iterator[datetime]:
     for each in pod.status.container_statuses or ():
         if each.state and each.state.terminated and each.state.terminated.finished_at:
-            yield zoned(each.state.terminated.finished_at)
+            yield with_zone(each.state.terminated.finished_at)
 
 
-def _dated(fact: Fact, transitions: Mapping[tuple[str, str], datetime]) -> Fact:
+def _add_time(fact: Fact, transitions: Mapping[tuple[str, str], datetime]) -> Fact:
     """Give an Event the time of the Node's condition or of the pod's containers, if its age fits that."""
     event = _EVENT.decode(fact.thing.raw)
     involved = event.involved_object

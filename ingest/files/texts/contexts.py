@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from ingest.files.texts.enclosed import inside_objects
-from ingest.files.texts.fragments import is_fence, is_prompt, unglued
+from ingest.files.texts.fragments import is_fence, is_prompt, split_prompts
 
 _MAY_SWITCH: Final = re.compile(
     rb"--(?:context|cluster|kubeconfig|server)[= ]|KUBECONFIG=|kubectx |use-context |kubie ctx |Switched to context"
@@ -82,7 +82,7 @@ def selected_lines(data: bytes) -> list[Line]:
     """Return the lines of a text with their clusters; no lines for a text without commands that select one."""
     if not _MAY_SWITCH.search(data):
         return []
-    text = unglued(data.decode(errors="replace").replace("\r\n", "\n"))
+    text = split_prompts(data.decode(errors="replace").replace("\r\n", "\n"))
     return list(_Session(text.split("\n")).lines())
 
 
@@ -99,10 +99,10 @@ class _Session:
             line, end = self._lines[number], number + 1
             typed = None if inside[number] else self._typed(line)
             while typed is not None and typed.endswith("\\") and end < min(len(inside), number + _MOST_CONTINUED):
-                typed, end = f"{typed[:-1]} {_continued(self._lines[end])}", end + 1
+                typed, end = f"{typed[:-1]} {_continuation(self._lines[end])}", end + 1
             if typed is not None and _LOOP.match(typed):
                 end = self._end_of_loop(typed, end)
-                typed = "; ".join((typed, *map(_continued, self._lines[number + 1 : end])))
+                typed = "; ".join((typed, *map(_continuation, self._lines[number + 1 : end])))
             if typed is not None:
                 self._run(typed, line)
             elif (found := _SWITCHED.fullmatch(line)) is not None:
@@ -126,7 +126,7 @@ class _Session:
         if _DONE.search(typed):
             return end
         following = self._lines[end : end + _MOST_OF_LOOP]
-        lengths = (number for number, line in enumerate(following, 1) if _DONE.match(_continued(line)))
+        lengths = (number for number, line in enumerate(following, 1) if _DONE.match(_continuation(line)))
         return end + next(lengths, 0)
 
     def _run(self, typed: str, line: str) -> None:
@@ -179,7 +179,7 @@ class _Session:
         self._now = self._sticky
 
 
-def _continued(line: str) -> str:
+def _continuation(line: str) -> str:
     """Return a further line of a command, without the second prompt."""
     return line.strip().removeprefix(">").strip()
 

@@ -10,7 +10,7 @@ from datetime import datetime
 from itertools import pairwise, takewhile
 from typing import Any, Final, NamedTuple
 
-from ingest.files.texts.ages import Printed, date
+from ingest.files.texts.ages import PrintTime, date
 from ingest.files.texts.described_events import event_of
 from ingest.files.texts.event_rows import MORE, event_rows, events_of
 from ingest.files.texts.fragments import is_fence, is_typed
@@ -65,7 +65,7 @@ _BEFORE_CONDITIONS: Final = frozenset(OF_NODE[: OF_NODE.index("Conditions")]) - 
 PHASES: Final = frozenset({"Pending", "Running", "Succeeded", "Failed", "Unknown"})
 
 
-def outdented(lines: list[str]) -> list[str]:
+def strip_common_indent(lines: list[str]) -> list[str]:
     """Return the lines without common indentation, such as that of code in Markdown.
 
     If a description begins at the margin, the lines stay unchanged, because indented lines belong to it.
@@ -154,7 +154,7 @@ class Described(NamedTuple):
     spans: list[tuple[int, int]]
 
 
-def described(lines: list[str], printed: Printed) -> Described:
+def described(lines: list[str], printed: PrintTime) -> Described:
     """Return the described nodes, pods and Events, the pods listed under a node, and Events about them."""
     found = Described([], [])
     for start, end in pairwise([*_starts(lines), len(lines)]):
@@ -170,7 +170,7 @@ def described(lines: list[str], printed: Printed) -> Described:
     return found
 
 
-def _objects(sections: dict[str, Section], printed: Printed) -> Iterator[dict[str, Any]]:
+def _objects(sections: dict[str, Section], printed: PrintTime) -> Iterator[dict[str, Any]]:
     if not _OF_NODE_ALONE.isdisjoint(sections) or {"Capacity", "Allocatable"} <= sections.keys():
         yield from node_of(sections, printed)
     elif "Namespace" in sections and ("Node" in sections or _is_status_of_kubelet(sections)):
@@ -262,17 +262,17 @@ def ordered(lines: list[str]) -> dict[str, Section]:
         if (field := FIELD.fullmatch(lines[number])) is not None:
             below = lines[number + 1 : end]
             is_end = end == len(lines) and field["name"] == "Message"
-            found[field["name"]] = Section((field["value"] or "").strip(), indented(below) if is_end else below)
+            found[field["name"]] = Section((field["value"] or "").strip(), indented_lines(below) if is_end else below)
         end = number
     return found
 
 
-def indented(lines: list[str]) -> list[str]:
+def indented_lines(lines: list[str]) -> list[str]:
     """Return the indented lines that continue the one above; text after them may belong to something else."""
     return list(takewhile(lambda line: line[:1].isspace() and line.strip(), lines))
 
 
-def node_of(sections: dict[str, Section], printed: Printed) -> Iterator[dict[str, Any]]:
+def node_of(sections: dict[str, Section], printed: PrintTime) -> Iterator[dict[str, Any]]:
     name = sections["Name"].value
     info = {each["name"]: each["value"].strip() for each in _matches(FIELD, sections, "System Info") if each["value"]}
     taints = [_given(each) for each in _matches(_TAINT, sections, "Taints")]
@@ -320,7 +320,7 @@ def node_of(sections: dict[str, Section], printed: Printed) -> Iterator[dict[str
     yield from section_events(sections, {"kind": "Node", "name": name, "uid": name}, name, printed)
 
 
-def pod_of(sections: dict[str, Section], printed: Printed) -> Iterator[dict[str, Any]]:
+def pod_of(sections: dict[str, Section], printed: PrintTime) -> Iterator[dict[str, Any]]:
     name, namespace = sections["Name"].value, sections["Namespace"].value
     uid, node = f"{namespace}/{name}", sections.get("Node", NOTHING).value.partition("/")[0].replace("<none>", "")
     phase = sections.get("Status", NOTHING).value
@@ -381,7 +381,7 @@ def message_of(section: Section) -> str:
 
 
 def section_events(
-    sections: dict[str, Section], about: dict[str, Any], node: str, printed: Printed
+    sections: dict[str, Section], about: dict[str, Any], node: str, printed: PrintTime
 ) -> Iterator[dict[str, Any]]:
     return events_of(event_rows(sections.get("Events", NOTHING).lines), about, node, printed)
 

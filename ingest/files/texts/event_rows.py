@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
-from ingest.files.texts.ages import AGE, Printed, when
+from ingest.files.texts.ages import AGE, PrintTime, when
 from ingest.messages.reasons import is_by_kubelet, without_rejection
 from ingest.model.objects.base import UNKNOWN_NAME
 
@@ -74,7 +74,7 @@ class Row(NamedTuple):
     """The node of a kubelet, which kubectl before 1.20 prints."""
     ages: dict[str, str | None]
 
-    def about(self, about: dict[str, Any], node: str, printed: Printed) -> dict[str, Any] | None:
+    def about(self, about: dict[str, Any], node: str, printed: PrintTime) -> dict[str, Any] | None:
         """Return the Event about an object on a node; None if it has no time."""
         host = self.host or (node if self.component == "kubelet" else "")
         return event_object(about, (self.type, self.reason, self.message), (self.component, host), self.ages, printed)
@@ -110,7 +110,7 @@ def event_rows(lines: Iterable[str]) -> Iterator[Row]:
     yield from [before] if before is not None else []
 
 
-def alone(lines: list[str], printed: Printed) -> Iterator[dict[str, Any]]:
+def alone(lines: list[str], printed: PrintTime) -> Iterator[dict[str, Any]]:
     """Yield the Events of each section that was pasted without its object.
 
     A section is about one object: a node by its kubelet's messages, or a pod by the scheduler's. Rows without a head
@@ -132,7 +132,7 @@ def alone(lines: list[str], printed: Printed) -> Iterator[dict[str, Any]]:
             rows = [] if ROWS_HEAD.fullmatch(line) else None
 
 
-def _of_one_object(rows: list[Row], printed: Printed) -> Iterator[dict[str, Any]]:
+def _of_one_object(rows: list[Row], printed: PrintTime) -> Iterator[dict[str, Any]]:
     pods = {found.groups() for each in rows if (found := SCHEDULED.fullmatch(each.message)) is not None}
     nodes = {found["node"] for each in rows if (found := OF_NODE.fullmatch(each.message)) is not None}
     nodes |= {each.host for each in rows if each.host and each.reason in REASONS_OF_NODE}
@@ -171,7 +171,7 @@ def unknown_pod(words: Iterable[str], namespace: str = UNKNOWN_NAME) -> dict[str
     return {"kind": "Pod", "namespace": namespace, "name": UNKNOWN_NAME, "uid": f"{UNKNOWN_NAME}/{digest}"}
 
 
-def events_of(rows: Iterable[Row], about: dict[str, Any], node: str, printed: Printed) -> Iterator[dict[str, Any]]:
+def events_of(rows: Iterable[Row], about: dict[str, Any], node: str, printed: PrintTime) -> Iterator[dict[str, Any]]:
     """Yield the Events in the rows of one section about an object on a node."""
     found = (row.about(about, node, printed) for row in rows)
     return each_named([event for event in found if event is not None])
@@ -195,7 +195,7 @@ def event_object(
     words: tuple[str, str, str],
     source: tuple[str, str],
     ages: re.Match[str] | dict[str, str | None],
-    printed: Printed,
+    printed: PrintTime,
 ) -> dict[str, Any] | None:
     """Return an Event by type, reason, message, component, host, `age`, `count` and `first`; None without a date."""
     times = when(ages["age"] or "", printed)

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from ingest.files.around import csv_rows
-from ingest.files.texts.ages import Printed
+from ingest.files.texts.ages import PrintTime
 from ingest.files.texts.event_rows import event_object
 
 IS_EXPORTED: Final = re.compile(rb"\A(?=[^\n]*,)(?=[^\n]*\bObjectKind\b)(?=[^\n]*\bKubeEventType\b)[^\n]*\bReason\b")
@@ -21,7 +21,7 @@ _PORTAL: Final = "%m/%d/%Y, %I:%M:%S.%f %p"
 """Time format of the portal's export, in UTC according to its headings. The API uses ISO 8601."""
 
 
-def exported(lines: Sequence[str], printed: Printed) -> Iterator[dict[str, Any]]:
+def exported(lines: Sequence[str], printed: PrintTime) -> Iterator[dict[str, Any]]:
     """Yield the Events about nodes and pods in CSV lines, the first of which is the head; a truncated row yields
     none.
     """
@@ -34,7 +34,7 @@ def exported(lines: Sequence[str], printed: Printed) -> Iterator[dict[str, Any]]
             yield event
 
 
-def event_of_row(row: dict[str, str], printed: Printed) -> dict[str, Any] | None:
+def event_of_row(row: dict[str, str], printed: PrintTime) -> dict[str, Any] | None:
     """Return the Event of a row of KubeEvents; None for a row about anything but a node or pod, or without a time."""
     kind, name, last = row.get("ObjectKind", ""), row.get("Name", ""), _time(row.get("LastSeen", ""))
     if kind not in _KINDS or not _NAME.fullmatch(name) or not last:

@@ -123,18 +123,18 @@ class Fragment(NamedTuple):
     """The number of its first line, from 0."""
 
 
-def tidied(text: str) -> str:
+def strip_marks(text: str) -> str:
     """Return text without quote marks and table pipes, with spaces for other blanks, and the same number of lines."""
-    text = unglued(text.replace("\r\n", "\n"))
+    text = split_prompts(text.replace("\r\n", "\n"))
     if not text.isascii():
         text = _BLANKS.sub(" ", text)
     if _FRAME.search(text):
         text = _BOX.sub(" ", _SIDE.sub("", _FRAME.sub("", text)))
     text = _CODE.sub(r"\1\2", _QUOTE.sub("", text))
-    return _aligned(text) if "|" in text else text
+    return _align_cells(text) if "|" in text else text
 
 
-def _aligned(text: str) -> str:
+def _align_cells(text: str) -> str:
     """Return text in which cells of Markdown tables are aligned, without the pipes."""
     pieces, end = list[str](), 0
     for run in _runs(text):
@@ -165,12 +165,12 @@ def _without_pipes(run: list[re.Match[str]]) -> str:
     return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
 
 
-def unstarred(data: bytes) -> bytes:
+def strip_stars(data: bytes) -> bytes:
     """Return `minikube logs` without the star before each line."""
     return _STAR.sub(b"", data) if _STARRED.search(data) else data
 
 
-def unglued(text: str) -> str:
+def split_prompts(text: str) -> str:
     """Return text in which each prompt begins a line: jsonpath and `--raw` print no newline at the end.
 
     A name glued to a word is cut off only if it is that of another prompt.

@@ -5,13 +5,13 @@ from collections.abc import Iterator
 from itertools import takewhile
 from typing import Any, Final
 
-from ingest.files.texts.ages import Printed
+from ingest.files.texts.ages import PrintTime
 from ingest.files.texts.described import (
     CONDITION,
     NAME,
     RANKS_OF_POD,
     field_name,
-    indented,
+    indented_lines,
     is_of_kubelet,
     message_of,
     node_of,
@@ -47,7 +47,7 @@ IS_IN_PROSE: Final = re.compile(_LOW.encode())
 _OF_STATUS: Final = frozenset(RANKS_OF_POD[each] for each in ("Status", "Reason", "Message"))
 
 
-def without_head(fragment: Fragment, printed: Printed) -> list[dict[str, Any]]:
+def without_head(fragment: Fragment, printed: PrintTime) -> list[dict[str, Any]]:
     """Return the objects of a fragment without heads: the one node or pod that its command describes, or pods of
     which only a status is left. Empty if a line looks like a head.
     """
@@ -60,8 +60,8 @@ def without_head(fragment: Fragment, printed: Printed) -> list[dict[str, Any]]:
     if resource == "pods":
         lines = _with_containers(_with_status(lines))
     named = [field_name(each) for each in lines]
-    lines = list(_headed(lines, "Conditions", CONDITION, named))
-    lines = list(_headed(lines, "Events", ROWS_HEAD, named))
+    lines = list(_add_heading(lines, "Conditions", CONDITION, named))
+    lines = list(_add_heading(lines, "Events", ROWS_HEAD, named))
     known = RANKS["Roles" if resource == "nodes" else "Namespace"].keys() & set(map(field_name, lines))
     if not known:
         return []
@@ -104,7 +104,7 @@ def _with_containers(lines: list[str]) -> list[str]:
     return [*lines[:start], "Containers:", f"  {UNKNOWN_NAME}:", *below, *end, *rest]
 
 
-def _states_only(lines: list[str], printed: Printed) -> Iterator[dict[str, Any]]:
+def _states_only(lines: list[str], printed: PrintTime) -> Iterator[dict[str, Any]]:
     """Yield the pod of which only the end of a container is left."""
     whole = _with_containers(lines)
     if "Containers:" not in whole or not any(map(_KILLED.fullmatch, lines)):
@@ -116,7 +116,7 @@ def _states_only(lines: list[str], printed: Printed) -> Iterator[dict[str, Any]]
             yield each | {"metadata": each["metadata"] | {"uid": unknown_pod(said)["uid"]}}
 
 
-def _statuses_only(lines: list[str], printed: Printed) -> Iterator[dict[str, Any]]:
+def _statuses_only(lines: list[str], printed: PrintTime) -> Iterator[dict[str, Any]]:
     """Yield the pods of which only status fields are left, and the Events next to them."""
     fragments = [(fragment, list(_of_status(fragment, printed))) for fragment in _fragments(lines)]
     if not any(found for _, found in fragments):
@@ -142,7 +142,7 @@ def _fragments(lines: list[str]) -> Iterator[list[str]]:
     yield fragment
 
 
-def _of_status(lines: list[str], printed: Printed) -> list[dict[str, Any]]:
+def _of_status(lines: list[str], printed: PrintTime) -> list[dict[str, Any]]:
     """Return a pod that the kubelet evicted or rejected, and its Events if the text still has the pod's name."""
     lines = lines if "Reason" in map(field_name, lines) else _with_status(lines)
     named = [field_name(each) for each in lines]
@@ -157,7 +157,7 @@ def _of_status(lines: list[str], printed: Printed) -> list[dict[str, Any]]:
     if not {"Status", "Reason", "Message"} <= sections.keys():
         return []
     section = sections["Message"]
-    sections["Message"] = section._replace(lines=indented(section.lines))
+    sections["Message"] = section._replace(lines=indented_lines(section.lines))
     message = message_of(sections["Message"])
     if sections["Status"].value != "Failed" or not is_of_kubelet(sections["Reason"].value, message):
         return []
@@ -168,7 +168,7 @@ def _of_status(lines: list[str], printed: Printed) -> list[dict[str, Any]]:
     return [pod | {"metadata": pod["metadata"] | {"uid": unknown_pod([message])["uid"]}}]
 
 
-def _headed(lines: list[str], heading: str, first: re.Pattern[str], named: list[str]) -> Iterator[str]:
+def _add_heading(lines: list[str], heading: str, first: re.Pattern[str], named: list[str]) -> Iterator[str]:
     """Return the lines with a heading before the first row that belongs below it, unless the text has the heading."""
     is_needed = heading not in named
     for line in lines:
@@ -178,7 +178,7 @@ def _headed(lines: list[str], heading: str, first: re.Pattern[str], named: list[
         yield line
 
 
-def in_prose(lines: list[str], printed: Printed) -> Iterator[dict[str, Any]]:
+def in_prose(lines: list[str], printed: PrintTime) -> Iterator[dict[str, Any]]:
     """Yield a pod for each kubelet message in sentences; they do not say whose pod it was."""
     for message in sorted({found[0].strip() for line in lines for found in _IN_PROSE.finditer(line)}):
         head = [f"Name:  {UNKNOWN_NAME}", f"Namespace:  {UNKNOWN_NAME}", "Node:  "]

@@ -9,7 +9,7 @@ from typing import Any, Final
 from ingest.files.texts.described import is_of_kubelet
 from ingest.files.texts.fragments import Command
 from ingest.files.texts.templates import aligned, is_state, put
-from ingest.messages.reasons import spelled
+from ingest.messages.reasons import spell_out
 
 NONE: Final = frozenset({"", "<none>", "<unknown>", "<nil>"})
 _EMPTY: Final[Mapping[str, Callable[[], Any]]] = {"spec.taints": list, "spec.unschedulable": lambda: "false"}
@@ -91,7 +91,7 @@ def _by_form(cells: Sequence[str]) -> tuple[str, dict[str, Any]] | None:
         about = {"kind": kinds[0], "namespace": ""} | {each: name for each, name in place.items() if each != "node"}
         first, last = {"firstTimestamp": times[0]}, {"lastTimestamp": times[-1]}
         return "events", {"involvedObject": about, "reason": reason, "message": message} | first | last
-    if _OF_EVENTS.isdisjoint(cells) and is_of_kubelet(spelled(reason), message):
+    if _OF_EVENTS.isdisjoint(cells) and is_of_kubelet(spell_out(reason), message):
         paths = {"namespace": "metadata.namespace", "name": "metadata.name", "node": "spec.nodeName"}
         status = {"status": {"reason": reason, "message": message}}
         return "pods", fields_of([paths[each] for each in place], place.values()) | status

@@ -139,7 +139,7 @@ def _text(text: str) -> Line | None:
     if at is not None and not at.microsecond and (at.minute, at.second) == (local.minute, local.second):
         at = at.replace(microsecond=local.microsecond)
     values: dict[str, Value] = {name: _value(each) for name, each in islice(_values(body), _VALUES)}
-    text = _unquoted(match["said"] if match else "").strip()
+    text = _unquote(match["said"] if match else "").strip()
     if not body.startswith('"') and (sentence := in_later_words(text)) is not None:
         text, values = sentence
     return Line(text, values, at, local, host, program)
@@ -201,11 +201,11 @@ def _of_json(value: Any) -> Value:
 
 def _value(text: str) -> Value:
     if text.startswith("["):
-        return [_unquoted(each) for each in _ITEM.findall(text)]
-    return _unquoted(text)
+        return [_unquote(each) for each in _ITEM.findall(text)]
+    return _unquote(text)
 
 
-def _unquoted(text: str) -> str:
+def _unquote(text: str) -> str:
     """Remove Go's quotes, which are JSON's except for bytes and letters that JSON does not escape."""
     if not text.startswith('"'):
         return text

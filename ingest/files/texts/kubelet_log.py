@@ -141,7 +141,7 @@ class Log(NamedTuple):
         return max((at for at in known if EARLIEST <= at < LATEST), default=None)
 
 
-class Placed(NamedTuple):
+class DatedLine(NamedTuple):
     at: datetime
     line: resource.Line
 
@@ -284,7 +284,7 @@ def placed(
     *,
     is_dated: bool,
     saved_at: datetime = EARLIEST,
-) -> Iterator[Placed]:
+) -> Iterator[DatedLine]:
     """Yield the lines of a log with their times.
 
     `newest` is the newest time that the dump has; without `is_dated` it is only the file's own age, which is always
@@ -310,7 +310,7 @@ def placed(
             entry = msgspec.structs.replace(entry, uid=known or (pod if "/" in pod else ""))
             if of_dump is not None and of_dump.evicted and of_dump.uid == known and entry.values.get("message") == "":
                 entry = msgspec.structs.replace(entry, values={**entry.values, "message": of_dump.evicted})
-        lines.append(Placed(at, entry))
+        lines.append(DatedLine(at, entry))
     yield from _mark_reported(lines, node, events)
 
 
@@ -355,7 +355,7 @@ def _offset_by_events(log: Log, node: str, events: Events) -> timedelta | None:
     return best[0][0] if best and (len(best) == 1 or best[0][1] > best[1][1]) else None
 
 
-def _mark_reported(lines: list[Placed], node: str, events: Events) -> Iterator[Placed]:
+def _mark_reported(lines: list[DatedLine], node: str, events: Events) -> Iterator[DatedLine]:
     """Yield all lines; an Event with a count of N marks the N lines nearest to its first or last time as reported."""
     by_about: defaultdict[tuple[str, str], list[tuple[datetime, int]]] = defaultdict(list)
     for number, each in enumerate(lines):

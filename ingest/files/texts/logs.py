@@ -16,7 +16,7 @@ import xxhash
 from ingest.files.history import Fact
 from ingest.files.lines import named
 from ingest.files.recognize import Thing, node_in_path
-from ingest.files.texts.kubelet_log import DumpEvent, Log, Placed, Pod, grouped, object_key, placed, read_log
+from ingest.files.texts.kubelet_log import DatedLine, DumpEvent, Log, Pod, grouped, object_key, placed, read_log
 from ingest.files.texts.scheduler_log import (
     SchedulerLog,
     is_schedulers_log,
@@ -210,7 +210,7 @@ class Logs:
                     )
 
 
-def _fact(each: Placed, node: str, position: Position) -> Fact:
+def _fact(each: DatedLine, node: str, position: Position) -> Fact:
     raw = msgspec.json.encode(each.line)
     thing = Thing("kubelet", KUBELET_LOG.name, "SNAPSHOT", raw, node, has_own_time=True)
     return Fact(thing, node, each.at, position, is_from_text=True)

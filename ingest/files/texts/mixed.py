@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
 from ingest.files.texts.enclosed import inside_objects
-from ingest.files.texts.fragments import is_about_a_part, is_typed, unglued
+from ingest.files.texts.fragments import is_about_a_part, is_typed, split_prompts
 from ingest.model.objects.base import UNKNOWN_NAME
 
 LIMIT_BYTES: Final = 4 << 20
@@ -71,7 +71,7 @@ def has_objects(data: bytes) -> bool:
 
 def split_mixed(data: bytes) -> MixedText:
     """Split text into the objects in it and the rest."""
-    text = unglued(data.decode(errors="replace").replace("\r\n", "\n"))
+    text = split_prompts(data.decode(errors="replace").replace("\r\n", "\n"))
     objects, nodes, text = _checkpoints(text)
     rest = list[str]()
     for marks, lines in _chunks(text.split("\n")):

@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from ingest.files.documents import FIELDS, Found
-from ingest.files.texts.ages import Printed, zoned
+from ingest.files.texts.ages import PrintTime, with_zone
 from ingest.files.texts.columns import columns_of
 from ingest.files.texts.described import (
     IS_DESCRIBED,
@@ -19,15 +19,15 @@ from ingest.files.texts.described import (
     is_of_kubelet,
     named_by_lease,
     newest_in,
-    outdented,
+    strip_common_indent,
     with_second_fields,
 )
 from ingest.files.texts.event_rows import HAS_ROWS, alone
 from ingest.files.texts.exported import IS_EXPORTED, exported
-from ingest.files.texts.fragments import Fragment, fragments, spans_left, tidied, unstarred
+from ingest.files.texts.fragments import Fragment, fragments, spans_left, strip_marks, strip_stars
 from ingest.files.texts.headless import IS_IN_PROSE, IS_STATE, in_prose, without_head
 from ingest.files.texts.headless_rows import row_without_head
-from ingest.files.texts.tables import IS_TABLE, tabled
+from ingest.files.texts.tables import IS_TABLE, parse_tables
 from ingest.files.texts.yaml_statuses import IS_YAML_STATUS, yaml_statuses
 from ingest.model.observation import EARLIEST, LATEST
 
@@ -45,7 +45,7 @@ def is_pasted(head: bytes) -> bool:
     """Tell whether text contains output of `kubectl describe` or `kubectl get` for people."""
     if any(each.search(head) for each in _FORMS):
         return True
-    text = tidied(unstarred(head).decode(errors="replace"))
+    text = strip_marks(strip_stars(head).decode(errors="replace"))
     own = text.encode()
     if own != head and any(each.search(own) for each in _FORMS):
         return True
@@ -68,19 +68,19 @@ def pasted_parts(data: bytes, at: datetime | None, modified_at: datetime) -> Ite
     Without `at`, text was printed at the newest time in it or later; without such a time, when the file was modified
     or earlier. The objects are read again if they show that the text was printed later than was assumed.
     """
-    text = _whole_lines(_without_tabs(tidied(data.decode(errors="replace"))), modified_at)
+    text = _whole_lines(_without_tabs(strip_marks(data.decode(errors="replace"))), modified_at)
     newest = newest_in(text)
     printed = (
-        Printed(at, "")
+        PrintTime(at, "")
         if at
-        else Printed(newest, "earliest", modified_at)
+        else PrintTime(newest, "earliest", modified_at)
         if newest
-        else Printed(modified_at, "latest")
+        else PrintTime(modified_at, "latest")
     )
-    lines = with_second_fields(named_by_lease(outdented(text.splitlines())))
+    lines = with_second_fields(named_by_lease(strip_common_indent(text.splitlines())))
     found = list(_objects(lines, printed))
     if at is None and (own := _newest_own(found)) is not None and own > (newest or EARLIEST):
-        newest, printed = own, Printed(own, "earliest", modified_at)
+        newest, printed = own, PrintTime(own, "earliest", modified_at)
         found = list(_objects(lines, printed))
     if printed.bound == "earliest" and (later := _printed_after(found, printed.at)) > printed.at:
         found = list(_objects(lines, printed._replace(at=later)))
@@ -99,7 +99,7 @@ def _whole_lines(text: str, modified_at: datetime) -> str:
     if width < _NARROWEST or sum(len(each) == width for each in lines) < _BROKEN:
         return text
     whole = "".join(each if len(each) == width else f"{each}\n" for each in lines)
-    printed = Printed(modified_at, "latest")
+    printed = PrintTime(modified_at, "latest")
     before, after = (_facts(_objects(each, printed)) for each in (lines, whole.splitlines()))
     return whole if after > before else text
 
@@ -113,13 +113,13 @@ def _is_whole(each: Mapping[str, Any]) -> bool:
     return each["kind"] == "Event" and is_of_kubelet(each["reason"], each["message"])
 
 
-def _objects(lines: list[str], printed: Printed) -> Iterator[dict[str, Any]]:
+def _objects(lines: list[str], printed: PrintTime) -> Iterator[dict[str, Any]]:
     """Yield the objects in any form; only if there are none, messages in sentences, which may quote another text."""
     found = list(_in_forms(lines, printed))
     yield from found or in_prose(lines, printed)
 
 
-def _in_forms(lines: list[str], printed: Printed) -> Iterator[dict[str, Any]]:
+def _in_forms(lines: list[str], printed: PrintTime) -> Iterator[dict[str, Any]]:
     """Yield described objects, then those of the other lines: without a head, rows of Events, tables."""
     if lines and IS_EXPORTED.match(lines[0].encode()):
         yield from exported(lines, printed)
@@ -129,14 +129,14 @@ def _in_forms(lines: list[str], printed: Printed) -> Iterator[dict[str, Any]]:
     for fragment in fragments(spans_left(lines, found.spans)):
         of_one = without_head(fragment, printed)
         yield from of_one or alone(fragment.lines, printed)
-        yield from tabled(fragment, printed)
+        yield from parse_tables(fragment, printed)
         yield from yaml_statuses(fragment.lines, printed)
 
 
 def _newest_own(found: Iterable[Mapping[str, Any]]) -> datetime | None:
     """Return the newest time that objects themselves have, such as Events in custom columns; ages do not count."""
     times = chain.from_iterable(map(_own_times, found))
-    dated = (zoned(datetime.fromisoformat(each)) for each in times if each)
+    dated = (with_zone(datetime.fromisoformat(each)) for each in times if each)
     return max((each for each in dated if EARLIEST <= each < LATEST), default=None)
 
 

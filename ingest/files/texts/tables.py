@@ -10,13 +10,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
-from ingest.files.texts.ages import AGE, UNKNOWN_AGE, Printed
-from ingest.files.texts.columns import cells_of, columned
+from ingest.files.texts.ages import AGE, UNKNOWN_AGE, PrintTime
+from ingest.files.texts.columns import cells_of, parse_columns
 from ingest.files.texts.described import UNKNOWN
 from ingest.files.texts.event_rows import OF_NODE, SCHEDULED, each_named, event_object, unknown_pod
 from ingest.files.texts.fragments import Fragment
 from ingest.files.texts.headless_rows import MOST_COLUMNS
-from ingest.messages.reasons import is_by_kubelet, spelled
+from ingest.messages.reasons import is_by_kubelet, spell_out
 from ingest.model.objects.base import UNKNOWN_NAME
 
 Row = dict[str, str]
@@ -90,7 +90,7 @@ nothing.
 """
 
 
-def tabled(fragment: Fragment, printed: Printed) -> Iterator[dict[str, Any]]:
+def parse_tables(fragment: Fragment, printed: PrintTime) -> Iterator[dict[str, Any]]:
     """Yield the objects in the tables of a fragment: nodes, Events, and failed pods; every other pod as LACKING.
 
     The command has what a table lacks: the namespace, and the paths of custom columns.
@@ -99,7 +99,7 @@ def tabled(fragment: Fragment, printed: Printed) -> Iterator[dict[str, Any]]:
         placed = (row | {"NAMESPACE": row.get("NAMESPACE") or fragment.command.namespace} for row in rows)
         made = list(filter(None, (_MADE[kind](row, printed) for row in placed)))
         yield from each_named(_with_own_uids(made)) if "events" in kind else made
-    chosen = list(columned(fragment, printed))
+    chosen = list(parse_columns(fragment, printed))
     yield from (each for each in chosen if each["kind"] != "Event")
     yield from each_named(each for each in chosen if each["kind"] == "Event")
 
@@ -158,7 +158,7 @@ def _named(row: Row) -> str:
     return found["name"] if found and (found["kind"] or "pod") in {"pod", "node"} else ""
 
 
-def _node(row: Row, _: Printed) -> dict[str, Any] | None:
+def _node(row: Row, _: PrintTime) -> dict[str, Any] | None:
     name, states = _named(row), row["STATUS"].split(",")
     if not name or states[0] not in _STATES:
         return None
@@ -174,8 +174,8 @@ def _node(row: Row, _: Printed) -> dict[str, Any] | None:
     }
 
 
-def _pod(row: Row, _: Printed) -> dict[str, Any] | None:
-    name, namespace, state = _named(row), row.get("NAMESPACE", ""), spelled(row["STATUS"])
+def _pod(row: Row, _: PrintTime) -> dict[str, Any] | None:
+    name, namespace, state = _named(row), row.get("NAMESPACE", ""), spell_out(row["STATUS"])
     is_killed = state.removeprefix("Init:") == _KILLED
     if not name:
         return None
@@ -202,7 +202,7 @@ def _killed(row: Row) -> dict[str, Any]:
     return {"phase": "", kind: [container]}
 
 
-def _old_event(row: Row, printed: Printed) -> dict[str, Any] | None:
+def _old_event(row: Row, printed: PrintTime) -> dict[str, Any] | None:
     """Return an Event in the columns before 1.13: separate columns for name and kind, and one for both ages."""
     source = _SOURCE.fullmatch(row["SOURCE"])
     now = {
@@ -214,7 +214,7 @@ def _old_event(row: Row, printed: Printed) -> dict[str, Any] | None:
     return _event(row | now, printed)
 
 
-def _event_of_kind(row: Row, printed: Printed) -> dict[str, Any] | None:
+def _event_of_kind(row: Row, printed: PrintTime) -> dict[str, Any] | None:
     """Return an Event in the columns of 1.13, which have the object's kind and not its name."""
     kind, message = row["KIND"].lower(), row["MESSAGE"]
     found = OF_NODE.fullmatch(message) if kind == "node" else SCHEDULED.fullmatch(message)
@@ -227,7 +227,7 @@ def _event_of_kind(row: Row, printed: Printed) -> dict[str, Any] | None:
     return _about(about, row, printed) if is_known else None
 
 
-def _event(row: Row, printed: Printed) -> dict[str, Any] | None:
+def _event(row: Row, printed: PrintTime) -> dict[str, Any] | None:
     found = _OBJECT_NAME.fullmatch(row["OBJECT"])
     kind = _KINDS.get((found["kind"] or "").lower(), "") if found else ""
     age = (row["LAST SEEN"] or UNKNOWN_AGE).partition(" (x")[0]
@@ -241,7 +241,7 @@ def _event(row: Row, printed: Printed) -> dict[str, Any] | None:
     return _about(about, row, printed)
 
 
-def _about(about: dict[str, Any], row: Row, printed: Printed) -> dict[str, Any] | None:
+def _about(about: dict[str, Any], row: Row, printed: PrintTime) -> dict[str, Any] | None:
     age, _, more = (row["LAST SEEN"] or UNKNOWN_AGE).partition(" (x")
     counted = re.match(rf"(\d{{1,9}}) over ({AGE})\)", more)
     first = row.get("FIRST SEEN", "")
@@ -254,7 +254,7 @@ def _about(about: dict[str, Any], row: Row, printed: Printed) -> dict[str, Any] 
     return event_object(about, (row.get("TYPE", ""), row["REASON"], row["MESSAGE"]), (component, host), ages, printed)
 
 
-_MADE: Final[dict[str, Callable[[Row, Printed], dict[str, Any] | None]]] = {
+_MADE: Final[dict[str, Callable[[Row, PrintTime], dict[str, Any] | None]]] = {
     "events": _event,
     "old_events": _old_event,
     "events_of_kinds": _event_of_kind,

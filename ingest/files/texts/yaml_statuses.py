@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import yaml
 
-from ingest.files.texts.ages import UNKNOWN_AGE, Printed
+from ingest.files.texts.ages import UNKNOWN_AGE, PrintTime
 from ingest.files.texts.described import is_of_kubelet
 from ingest.files.texts.event_rows import event_object, unknown_pod
 from ingest.files.yaml_documents import first_document
@@ -34,7 +34,7 @@ _KEPT: Final = ("phase", "reason", "message", "startTime", "qosClass", "conditio
 _LONGEST: Final = 64 * 1024
 
 
-def yaml_statuses(lines: Sequence[str], printed: Printed) -> Iterator[dict[str, Any]]:
+def yaml_statuses(lines: Sequence[str], printed: PrintTime) -> Iterator[dict[str, Any]]:
     """Yield pods that a kubelet ended, and Events about nodes and pods, from statuses in YAML."""
     for run in _runs(lines):
         text = textwrap.dedent("\n".join(run))
@@ -68,7 +68,7 @@ def _status(text: str) -> Mapping[str, Any] | None:
     return found if isinstance(found, dict) and isinstance(found.get("phase"), str) else None
 
 
-def _of_pod(status: Mapping[str, Any], printed: Printed) -> Iterator[dict[str, Any]]:
+def _of_pod(status: Mapping[str, Any], printed: PrintTime) -> Iterator[dict[str, Any]]:
     reason, message = (str(status.get(name) or "") for name in ("reason", "message"))
     if status["phase"] == "Failed" and is_of_kubelet(reason, message):
         yield {
@@ -91,7 +91,7 @@ def _of_pod(status: Mapping[str, Any], printed: Printed) -> Iterator[dict[str, A
             yield from _event(unknown_pod([said]), words, "default-scheduler", at, printed)
 
 
-def _of_node(text: str, printed: Printed) -> Iterator[dict[str, Any]]:
+def _of_node(text: str, printed: PrintTime) -> Iterator[dict[str, Any]]:
     for part in _ITEM.split(text):
         fields = dict(_FIELD.findall(part))
         reason = _REASONS.get(fields.get("type", ""))
@@ -102,7 +102,7 @@ def _of_node(text: str, printed: Printed) -> Iterator[dict[str, Any]]:
 
 
 def _event(
-    about: dict[str, Any], words: tuple[str, str, str], component: str, at: str, printed: Printed
+    about: dict[str, Any], words: tuple[str, str, str], component: str, at: str, printed: PrintTime
 ) -> Iterable[dict[str, Any]]:
     """Return an Event at the time of a condition, else at any time before the text was printed."""
     host = UNKNOWN_NAME if component == "kubelet" else ""

@@ -14,11 +14,11 @@ from sql.questions.cells import Column, as_columns
 from streams.alerting.rules_file import ALERT_NAMES
 from streams.questions.backtest import AnnouncingAlert, Episode, announced, unfulfilled, verdict
 
-Shown: TypeAlias = str | Sequence[Column]
+Block: TypeAlias = str | Sequence[Column]
 _CELL: Final = 300
 
 
-def as_tables(found: Backtest) -> Iterator[Shown]:
+def as_tables(found: Backtest) -> Iterator[Block]:
     for name, fired in found.fired.items():
         yield f"Alerts with the rules {plain(name)}: {len(fired)}"
         table = _table(
@@ -108,7 +108,7 @@ def document(found: Backtest) -> dict[str, Any]:
     }
 
 
-def _unfulfilled(found: Backtest) -> Iterator[Shown]:
+def _unfulfilled(found: Backtest) -> Iterator[Block]:
     for name, fired in found.fired.items():
         idle = unfulfilled(fired, found.incidents)
         yield f"False alarms with the rules {plain(name)}: {len(idle)}"

@@ -47,18 +47,18 @@ def lines(shown: Sequence[Column], width: int | None, *, fewer: bool = False) ->
     """
     rows = len(shown[0].cells) if shown else 0
     beneath = ""
-    chosen = _fitted(shown, width)
+    chosen = _fit_widths(shown, width)
     if chosen is None or any(any(cell_len(cell) > each.width for cell in each.column.cells) for each in chosen):
         shown, beneath = _without_suffix(shown)
-        chosen = _fitted(shown, width)
+        chosen = _fit_widths(shown, width)
     same: Sequence[Column] = ()
     if chosen is None and rows > 1:
         same = [each for each in shown if len(set(each.cells)) == 1]
-        chosen = _fitted([each for each in shown if each not in same], width)
+        chosen = _fit_widths([each for each in shown if each not in same], width)
     left: Sequence[Column] = ()
     if chosen is None and fewer:
         left = _left_out([each for each in shown if each not in same], width)
-        chosen = _fitted([each for each in shown if each not in (*same, *left)], width)
+        chosen = _fit_widths([each for each in shown if each not in (*same, *left)], width)
     if chosen is None:
         yield from _records(shown, rows, width or 0)
     else:
@@ -69,16 +69,16 @@ def lines(shown: Sequence[Column], width: int | None, *, fewer: bool = False) ->
             yield from _row(cells, chosen)
     if same:
         text = ", ".join(f"{each.heading} {each.cells[0]}" for each in same)
-        yield from _wrapped("in all rows: ", text, width or 0)
+        yield from _wrap_text("in all rows: ", text, width or 0)
     if left and chosen is not None:
-        yield from _wrapped("", f"more with -o wide: {', '.join(each.heading for each in left)}", width or 0)
+        yield from _wrap_text("", f"more with -o wide: {', '.join(each.heading for each in left)}", width or 0)
     if beneath:
-        yield from _wrapped("", f"names of nodes end in {beneath}", width or 0)
+        yield from _wrap_text("", f"names of nodes end in {beneath}", width or 0)
 
 
 def folded(text: str, width: int | None, lead: str = "") -> Iterator[str]:
     """Fold a sentence into lines of that width, after a prefix; into one line if the width is None."""
-    yield from (lead + text,) if width is None else _wrapped(lead, text, width)
+    yield from (lead + text,) if width is None else _wrap_text(lead, text, width)
 
 
 def _without_suffix(shown: Sequence[Column]) -> tuple[Sequence[Column], str]:
@@ -99,7 +99,7 @@ def shared_domain(names: Sequence[str]) -> str:
     return ends.pop() if len(ends) == 1 and len(names) > 1 else ""
 
 
-def _fitted(columns: Sequence[Column], width: int | None) -> list[_Set] | None:
+def _fit_widths(columns: Sequence[Column], width: int | None) -> list[_Set] | None:
     """Return the width of each column: sentences are folded first, then names; None if a line is too narrow."""
     if not columns:
         return None
@@ -124,10 +124,10 @@ def _fitted(columns: Sequence[Column], width: int | None) -> list[_Set] | None:
         while sum(widths) > room and most:
             most -= 1
             widths = [min(wide, max(low, most)) for wide, low in zip(widths, least_widths, strict=True)]
-    return _tightened(list(map(_Set, columns, widths)), room)
+    return _widen_folded(list(map(_Set, columns, widths)), room)
 
 
-def _tightened(chosen: Sequence[_Set], room: int) -> list[_Set]:
+def _widen_folded(chosen: Sequence[_Set], room: int) -> list[_Set]:
     """Give the width that folded names leave unused to the first folded name that then fits on one line."""
     tight = list(chosen)
     for place, each in enumerate(chosen):
@@ -149,7 +149,7 @@ def _left_out(columns: Sequence[Column], width: int | None) -> Sequence[Column]:
     for each in reversed(columns[LEAST:]):
         if not _is_sentence(each):
             left.insert(0, each)
-            if _fitted([one for one in columns if one not in left], width) is not None:
+            if _fit_widths([one for one in columns if one not in left], width) is not None:
                 break
     return left
 
@@ -169,7 +169,7 @@ def _parts(cell: str, into: _Set) -> list[str]:
     if cell_len(cell) <= into.width:
         return [cell]
     if _is_sentence(into.column):
-        return list(_wrapped("", cell, into.width))
+        return list(_wrap_text("", cell, into.width))
     return list(_name_parts(cell, into.width))
 
 
@@ -194,10 +194,10 @@ def _records(columns: Sequence[Column], rows: int, width: int) -> Iterator[str]:
     for row in range(rows):
         yield f"[{row + 1}]"
         for each in columns:
-            yield from _wrapped(set_cell_size(each.heading, names) + GAP, each.cells[row], width)
+            yield from _wrap_text(set_cell_size(each.heading, names) + GAP, each.cells[row], width)
 
 
-def _wrapped(lead: str, text: str, width: int) -> Iterator[str]:
+def _wrap_text(lead: str, text: str, width: int) -> Iterator[str]:
     """Wrap text after its lead; further lines are aligned with its beginning."""
     room = max(1, width - cell_len(lead))
     for number, part in enumerate(_filled(text, room)):

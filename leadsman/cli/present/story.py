@@ -23,7 +23,7 @@ from leadsman.web.reading.scope import Span
 from leadsman.web.reading.words import clock, timestamp
 from sql.database.open import Database
 from sql.schema.story import story
-from streams.alerting.words import shortened
+from streams.alerting.words import shorten_list
 
 LINES: Final = 40
 EVERY_LINE: Final = 2**32 - 1
@@ -268,7 +268,7 @@ def words_of(item: Item, view: Overview) -> str:
             if item.is_bounded and item.or_earlier:  # no start is known
                 last = clock(until) if until.date() == view.scope.until.date() else timestamp(until)
                 times = f", {last} or earlier"
-    where = f"On {shortened(item.nodes)}." if item.nodes and len(view.nodes) > 1 else ""
+    where = f"On {shorten_list(item.nodes)}." if item.nodes and len(view.nodes) > 1 else ""
     parts = (
         f"{item.title}{times}.",
         item.who and f"{item.who}.",
@@ -294,7 +294,7 @@ def _heading(database: Database, cluster: str, console: Console) -> None:
 
 def _uncertain(view: Overview, missing: Iterable[str], console: Console) -> None:
     found = list(missing)
-    found += [f"{words} {shortened(nodes)}." if nodes else words for words, nodes in uncertain(view)]
+    found += [f"{words} {shorten_list(nodes)}." if nodes else words for words, nodes in uncertain(view)]
     if found:
         console.print(Text("Uncertain", style="bold"))
     for each in found:

@@ -91,7 +91,7 @@ def _ready(node: NodeLine) -> Badge | None:
     if node.deleted_at is not None:
         return Badge(Severity.NOTE, "deleted")
     if node.ready is None:
-        return Badge(Severity.UNKNOWN, "Ready unknown" if node.ready_said else "Ready not reported")
+        return Badge(Severity.UNKNOWN, "Ready unknown" if node.ready_reported else "Ready not reported")
     return Badge(Severity.NOTE, "cordoned") if node.unschedulable else None
 
 

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from common.amounts import counted
 from leadsman.web.attention.badges import Severity
 from leadsman.web.reading.scope import Scope
-from leadsman.web.reading.timeline import BUCKETS, Filter, Happened, Happening, Tick, headed, ticks
+from leadsman.web.reading.timeline import BUCKETS, Filter, Happened, Happening, Tick, join_heading, ticks
 from leadsman.web.reading.words import KINDS
 from streams.fold.findings import BROKEN_GC
 from streams.rules.eviction.shortage import evicted_for
@@ -74,7 +74,7 @@ class Episode(NamedTuple):
 
     @property
     def what(self) -> str:
-        return headed(self.head, self.text)
+        return join_heading(self.head, self.text)
 
     @property
     def state(self) -> str:

@@ -15,10 +15,10 @@ from leadsman.web.reading.nodes import NodeLine
 from leadsman.web.reading.overview import Overview, Since, earliest, first
 from leadsman.web.reading.words import duration, plainly, sentence, unit
 from streams.fold.findings import BLIND_VERDICTS, BROKEN_GC, image_gc_head
-from streams.fold.sentences import left_of
 from streams.fold.titles import capital, free_cpus
 from streams.rules.eviction.shortage import FAMILIES, WHILE_UNDER_PRESSURE
 from streams.rules.eviction.signals import CONSEQUENCES, RESOURCES, Reading, is_low, measured, unguarded_of
+from streams.rules.values.wording import amount_left
 
 
 def findings(view: Overview) -> Iterator[Item]:
@@ -70,7 +70,7 @@ def _unguarded(view: Overview) -> Iterator[Item]:
                 by_resource.setdefault(RESOURCES[margin.signal], {}).setdefault(node.name, margin)
     for resource, nodes in by_resource.items():
         name, margin = min(nodes.items(), key=lambda each: each[1].available / max(1, each[1].capacity))
-        left = left_of(unit(margin.signal) == "bytes", margin.available, margin.capacity)
+        left = amount_left(unit(margin.signal) == "bytes", margin.available, margin.capacity)
         step = f"Find what uses it; add {margin.signal} to evictionHard, and keep its other keys"
         yield kinds.UNGUARDED.item(
             f"{_BELOW[resource]} nearly used up, without a threshold",

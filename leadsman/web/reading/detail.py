@@ -1,5 +1,5 @@
-"""Reads details of single nodes in a range, and the use of each: CPU, memory, and how long tasks were stalled
-(PSI).
+"""Reads the detail view of nodes for a time range, with the use of each: CPU, memory, and how long tasks were
+stalled (PSI).
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,9 +19,9 @@ from sql.database.open import Database
 FREE: Final = "free"
 RESERVED: Final = "reserved"
 UNKNOWN: Final = "unknown"
-"""The CPU is held, but no source reports by whom."""
+"""Reserved or held; the source does not report which."""
 COLOURS: Final = 8
-"""Number of colours that holders share; their marks distinguish them."""
+"""Size of the palette; holders that share a colour differ by mark."""
 MOST_CELLS: Final = 1024
 """A NUMA node with more CPUs is shown as numbers only."""
 _LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -41,6 +41,7 @@ class Holder(NamedTuple):
     cpuset: str
     numa_nodes: tuple[int, ...]
     spans: bool
+    """True if its CPUs are on several NUMA nodes."""
 
 
 class Cell(NamedTuple):
@@ -52,11 +53,11 @@ class Cell(NamedTuple):
 
 
 class NumaNode(NamedTuple):
-    """`cells` are empty if the source has no CPU ids; numbers are None if it does not report them."""
+    """One NUMA node of the map; a number is None if the source does not report it."""
 
     number: int
     cores: tuple[tuple[Cell, ...], ...]
-    """Its CPUs, grouped by physical core."""
+    """Its CPUs, grouped by physical core; empty if the source has no CPU ids, or for more than MOST_CELLS CPUs."""
     cpus: int | None
     reserved: int | None
     exclusive: int | None
@@ -65,18 +66,22 @@ class NumaNode(NamedTuple):
 
 
 class NumaMap(NamedTuple):
+    """The NUMA nodes of one node, and the containers that hold their CPUs exclusively."""
+
     numa_nodes: tuple[NumaNode, ...]
     holders: tuple[Holder, ...]
     source: str
     fidelity: str
+    """Exactness of the source: exact, count or none."""
     assumed: tuple[str, ...]
+    """Facts that no source reports and Leadsman concluded, for example `reserved_cpus`."""
 
 
 def numa_map(allocations: Sequence[RowDict], pods: Sequence[RowDict]) -> NumaMap | None:
     """Build the map from one node's rows of `numa_nodes` and `numa_pods`; None if there are none."""
     if not allocations:
         return None
-    holders = tuple(_holder(place, each) for place, each in enumerate(pods))
+    holders = tuple(_holder(index, each) for index, each in enumerate(pods))
     by_cpu = {cpu: holder for holder in holders for cpu in _cpus(holder.cpuset)}
     first = allocations[0]
     return NumaMap(
@@ -88,10 +93,10 @@ def numa_map(allocations: Sequence[RowDict], pods: Sequence[RowDict]) -> NumaMap
     )
 
 
-def _holder(place: int, row: RowDict) -> Holder:
+def _holder(index: int, row: RowDict) -> Holder:
     return Holder(
-        mark(place),
-        place % COLOURS,
+        mark(index),
+        index % COLOURS,
         row["namespace"],
         row["pod"],
         row["container"],
@@ -102,9 +107,9 @@ def _holder(place: int, row: RowDict) -> Holder:
     )
 
 
-def mark(place: int) -> str:
+def mark(index: int) -> str:
     """Return the mark of the holder at this position, counted from 0: A, B, ... Z, AA, AB, ..."""
-    above, here = divmod(place, len(_LETTERS))
+    above, here = divmod(index, len(_LETTERS))
     return (mark(above - 1) if above else "") + _LETTERS[here]
 
 
@@ -145,7 +150,7 @@ def _cpus(text: str) -> list[int]:
 _Grouped: TypeAlias = Mapping[str, Mapping[str, Sequence[RowDict]]]
 """Rows of each query, by node."""
 FIRST_ORDERS: Final = 6
-"""Maximum number of nodes for which the order before their first eviction is read, one query each."""
+"""Maximum number of nodes for which the order before their first eviction is read, by three queries each."""
 _LOOK_BACK: Final = timedelta(hours=1)
 _STALLS: Final = (
     ("cpu_stalled", "CPU stalled"),
@@ -179,17 +184,17 @@ class Detail(NamedTuple):
     orders: tuple[Order, ...]
     """Eviction orders at the end of the range; the signal nearest to its threshold comes first."""
     first_order: FirstOrder | None
-    """Eviction order before the first eviction of the range."""
+    """Eviction order before the first eviction of the range under pressure."""
     evicted: tuple[RowDict, ...]
     settings: RowDict | None
     """None if no /configz was seen."""
     usage: tuple[Usage, ...]
     growers: tuple[RowDict, ...]
-    """The fastest growing users of its disk at the end of the range."""
+    """Users of its disk at the end of the range, at most 8: first those over their limit, then by growth."""
 
 
 def read_details(db: Database, scope: Scope, nodes: Sequence[NodeLine]) -> list[Detail]:
-    """Read the details of each node, in one round of queries. Raises DatabaseError."""
+    """Read the details of each node. Each query reads all nodes, except for `first_order`. Raises DatabaseError."""
     if not nodes:
         return []
     names = [node.name for node in nodes]
@@ -197,8 +202,7 @@ def read_details(db: Database, scope: Scope, nodes: Sequence[NodeLine]) -> list[
     found_of = {name: by_node(ask(db, name, scope, nodes=names)) for name in _QUESTIONS}
     last = _last_minutes(scope, nodes)
     found_of |= {name: by_node(ask(db, name, last, nodes=names)) for name in _ORDERING}
-    grown = last._replace(since=last.since - _GROWING)
-    found_of["pod_usage"] = by_node(ask(db, "pod_usage", grown, nodes=names))
+    found_of["pod_usage"] = _pod_usage(db, last, names)
     usage = read_usage(db, scope, nodes)
     firsts = [node.name for node in nodes if node.evicted.pressure][:FIRST_ORDERS]
     return [
@@ -220,12 +224,12 @@ def read_details(db: Database, scope: Scope, nodes: Sequence[NodeLine]) -> list[
 _QUESTIONS: Final = ("numa_nodes", "numa_pods", "evicted", "settings", "growers")
 _ORDERING: Final = ("last_sample", "order_pods")
 _ROLLUP: Final = timedelta(minutes=5)
-_GROWING: Final = timedelta(minutes=10)
-"""The growth of a pod is computed over this long before the last five minutes."""
+_GROWING: Final = timedelta(minutes=15)
+"""The growth of a pod is computed over this long before its node's last sample."""
 
 
 def _last_minutes(scope: Scope, nodes: Sequence[NodeLine]) -> Scope:
-    """Return the last minutes of the range, back to the oldest last sample of these nodes."""
+    """Return the end of the range, from five minutes before the earliest of the nodes' last samples."""
     sampled = [node.sampled_at for node in nodes if node.sampled_at is not None]
     earliest = min((*sampled, scope.until)) - _ROLLUP
     return scope._replace(since=max(scope.since, earliest))
@@ -237,24 +241,30 @@ def _orders(node: NodeLine, found_of: _Grouped, signals: Sequence[str]) -> tuple
         return ()
     found = orders(signals, samples[0], pods, node.kubelet_version, found_of.get("pod_usage", {}).get(node.name, ()))
     # signals of one file system have the same order
-    by_file_system = {
-        (order.places, order.signal.partition(".")[2]): order for order in reversed(found) if order.places
-    }
-    return tuple(reversed(by_file_system.values()))
+    by_file_system: dict[tuple[object, ...], Order] = {}
+    for order in found:
+        if order.places:
+            by_file_system.setdefault((order.places, order.signal.partition(".")[2]), order)
+    return tuple(by_file_system.values())
+
+
+def _pod_usage(db: Database, scope: Scope, nodes: Sequence[str]) -> dict[str, list[RowDict]]:
+    earlier = scope._replace(since=scope.since - _GROWING)
+    return by_node(ask(db, "pod_usage", earlier, nodes=nodes, seconds=int(_GROWING.total_seconds())))
 
 
 def _first_order(db: Database, scope: Scope, node: NodeLine, evicted: Sequence[RowDict]) -> FirstOrder | None:
-    under_pressure = [row for row in evicted if row["cause"] == "pressure" and row["signal"]]
-    if not under_pressure:
+    if not evicted:
         return None
-    first = min(under_pressure, key=lambda row: row["ts"])
-    # a witness has whole seconds, so the rank is from the sample before
-    before = scope._replace(since=scope.since - _LOOK_BACK, until=first["ts"])
+    at, _, _, signal = evicted[0]["first_under_pressure"]
+    if not signal:
+        return None
+    # Event times have whole seconds, so use the sample before
+    before = scope._replace(since=scope.since - _LOOK_BACK, until=at)
     found_of = {name: by_node(ask(db, name, before, nodes=[node.name])) for name in _ORDERING}
-    grown = before._replace(since=first["ts"] - _ROLLUP - _GROWING)
-    found_of["pod_usage"] = by_node(ask(db, "pod_usage", grown, nodes=[node.name]))
-    found = _orders(node, found_of, [first["signal"]])
-    return FirstOrder(first["ts"], found[0]) if found else None
+    found_of["pod_usage"] = _pod_usage(db, before._replace(since=at), [node.name])
+    found = _orders(node, found_of, [signal])
+    return FirstOrder(at, found[0]) if found else None
 
 
 def read_usage(db: Database, scope: Scope, nodes: Iterable[NodeLine]) -> dict[str, list[Usage]]:
@@ -276,9 +286,9 @@ def usages(row: RowDict, node: NodeLine) -> list[Usage]:
     return [each for each in made if each is not None]
 
 
-def _usage(row: RowDict, key: str, name: str, words: Callable[[float], str], unit: str) -> Usage | None:
+def _usage(row: RowDict, key: str, name: str, format_value: Callable[[float], str], suffix: str) -> Usage | None:
     measured = [(at, value) for at, value in zip(row["at"], row[key], strict=True) if value >= 0]
     if not measured:
         return None
     at, values = zip(*measured, strict=True)
-    return Usage(name, words(values[-1]) + unit, words(max(values)), at, values, max(*values, 1e-9))
+    return Usage(name, format_value(values[-1]) + suffix, format_value(max(values)), at, values, max(*values, 1e-9))

@@ -24,7 +24,7 @@ SELECT node FROM nodes WHERE cluster = {cluster:String} GROUP BY node HAVING arg
 
 
 def read_figures(db: Database, now: datetime | None) -> Mapping[Figure, Values]:
-    """Read the last finding of each node; without `now`, at the end of a recording. Raises DatabaseError."""
+    """Read the last finding of each node; without `now`, at the last observation. Raises DatabaseError."""
     figures = Figures()
     for span in read_spans(db):
         if now is not None and now - span.last_at > UNKNOWN:

@@ -161,7 +161,7 @@ class NodeLine(NamedTuple):
     """When its object was seen to be gone, at the end of the range."""
     image_gc_goes_on: bool = True
     """True if the last verdict about image GC still holds at the end, as far as it is known."""
-    ready_said: bool = True
+    ready_reported: bool = True
     """True if its condition Ready was read, even as Unknown."""
     is_partial: bool = False
     """True if only a table or a fragment of its object was seen."""
@@ -169,7 +169,7 @@ class NodeLine(NamedTuple):
     @property
     def not_ready(self) -> bool:
         """Tell whether the node is known to be not Ready, or its kubelet does not report."""
-        return self.known and not self.ready and self.ready_said
+        return self.known and not self.ready and self.ready_reported
 
     @property
     def pins(self) -> bool:
@@ -296,7 +296,7 @@ def _at_last(db: Database, question: str, scope: Scope, last: Mapping[str, datet
 def _line(name: str, state: _State | None) -> NodeLine:
     known = state is not None and not state.deleted
     state = state or _State()
-    is_said = known and (state.ready is not None or bool(state.has_message))
+    is_reported = known and (state.ready is not None or bool(state.has_message))
     return NodeLine(
         name=name,
         known=known,
@@ -305,8 +305,8 @@ def _line(name: str, state: _State | None) -> NodeLine:
         kubelet_version=state.kubelet_version,
         zone=zone_of(state.zone_key),
         pool=state.pool,
-        ready_said=is_said,
-        is_partial=known and (bool(state.is_partial) or not is_said),
+        ready_reported=is_reported,
+        is_partial=known and (bool(state.is_partial) or not is_reported),
     )
 
 

@@ -71,7 +71,7 @@ def earliest(found: Iterable[Since | None]) -> Since | None:
     return min(known, key=lambda since: (since.at, not since.or_earlier), default=None)
 
 
-class Seen(NamedTuple):
+class NodeTimes(NamedTuple):
     """Last times by node: of the object, of samples, of Events and of pods."""
 
     before: datetime | None
@@ -86,10 +86,10 @@ class Seen(NamedTuple):
         return any(at is not None and at >= scope.since for at in (self.before, self.deleted_at))
 
 
-def read_seen(db: Database, scope: Scope, node: str) -> Seen:
+def read_node_times(db: Database, scope: Scope, node: str) -> NodeTimes:
     """Raises DatabaseError."""
     (row,) = ask(db, "node_seen", scope, node=node)
-    return Seen(**row)
+    return NodeTimes(**row)
 
 
 LEAST_GROWTH: Final = 64 << 20
@@ -216,7 +216,7 @@ def read_overview(db: Database, scope: Scope, spans: Iterable[Span], node: str =
         culprits=tuple(_read_culprits(db, scope, nodes)),
         event_cordons=tuple(ask(db, "event_cordons", scope, node=node)),
     )
-    if node and not nodes and (_names_any(view) or read_seen(db, scope, node).within(scope)):
+    if node and not nodes and (_names_any(view) or read_node_times(db, scope, node).within(scope)):
         nodes = read_nodes(db, scope, skews, image_gc, node, named=True)
         view = view._replace(nodes=nodes)
     return narrowed(view, nodes[0], view.warnings) if node and nodes else view
@@ -280,7 +280,7 @@ def narrowed(view: Overview, node: NodeLine, warnings: Sequence[RowDict]) -> Ove
             source_errors=tuple(row for row in unknown.source_errors if node.name in row["nodes"])
         ),
         evidence=of_node(view.evidence, node.name, node.sampled_at)._replace(
-            partial_nodes=int(node.is_partial), unsaid_nodes=int(node.known and not node.ready_said)
+            partial_nodes=int(node.is_partial), unsaid_nodes=int(node.known and not node.ready_reported)
         ),
         warnings=tuple(warnings),
         **on_it,

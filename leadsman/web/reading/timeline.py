@@ -59,10 +59,10 @@ class Happening(NamedTuple):
 
     @property
     def words(self) -> str:
-        return headed(self.head, self.what)
+        return join_heading(self.head, self.what)
 
 
-def headed(head: str, text: str) -> str:
+def join_heading(head: str, text: str) -> str:
     """Join a name and a text; one of them may be empty."""
     return ": ".join(filter(None, (head, text)))
 

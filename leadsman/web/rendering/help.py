@@ -19,7 +19,7 @@ from sql.questions.queries import SavedQuery, chosen, saved_queries
 from streams.alerting.runbook import Runbook, runbooks
 
 
-class Known(NamedTuple):
+class DataAge(NamedTuple):
     """The age of the data that questions are about."""
 
     evidence: Evidence | None
@@ -73,7 +73,7 @@ def ask_page(
     answer: Answer | None,
     limits: Limits,
     tables: Sequence[RowDict] = (),
-    known: Known = Known(None, ()),  # noqa: B008 - it cannot be changed
+    known: DataAge = DataAge(None, ()),  # noqa: B008 - it cannot be changed
     *,
     wide: bool = False,
 ) -> str:

@@ -76,7 +76,7 @@ class Links:
 
     @property
     def live_cluster(self) -> str:
-        """Return the cluster if this page can be live; empty for a recording, or a range with a fixed end."""
+        """Return the cluster if this page can be live; empty if its data is not, or if the range has a fixed end."""
         return self._scope.get("cluster", "") if self._moves and self.path in {HOME, NODE, NUMA} else ""
 
     def home(self) -> str:

@@ -25,7 +25,7 @@ DEEP: Final = 3.0
 """Height of a letter below its baseline."""
 
 
-class Placed(NamedTuple):
+class NameBox(NamedTuple):
     """A placed name; `foot` is its baseline."""
 
     text: str
@@ -37,7 +37,7 @@ class Placed(NamedTuple):
         """Return the width, with the space of a letter on both sides."""
         return WIDE * (len(self.text) + 1)
 
-    def overlaps(self, other: "Placed") -> bool:
+    def overlaps(self, other: "NameBox") -> bool:
         beside = self.left >= other.left + other.wide or other.left >= self.left + self.wide
         return not beside and abs(self.foot - other.foot) < HIGH + DEEP
 
@@ -49,8 +49,8 @@ def placed(
     level: float,
     lines: Sequence[Course],
     bottom: float,
-    names: Sequence["Placed"] = (),
-) -> Placed:
+    names: Sequence["NameBox"] = (),
+) -> NameBox:
     """Place the first of the texts that fits along a level from `since` to `until` without a line crossing it.
 
     It is above the level if possible, as near to its start as possible; else below it, or before its start. If lines
@@ -63,20 +63,20 @@ def placed(
         higher = (place._replace(foot=place.foot - HIGHER) for place in places if place.foot == level - ABOVE)
         clear = [place for place in higher if not any(map(place.overlaps, names))]
     free = (place for place in clear if not any(_crosses(line, place) for line in lines))
-    return next(free, next(iter(clear), Placed(texts[0], since, level - ABOVE)))
+    return next(free, next(iter(clear), NameBox(texts[0], since, level - ABOVE)))
 
 
-def _places(text: str, since: float, until: float, level: float, bottom: float) -> Iterable[Placed]:
-    wide = Placed(text, since, level).wide
+def _places(text: str, since: float, until: float, level: float, bottom: float) -> Iterable[NameBox]:
+    wide = NameBox(text, since, level).wide
     lefts = [round(since + STEP * nth, 2) for nth in range(int(max(0.0, until - wide - since) / STEP) + 1)]
     for foot in (level - ABOVE, level + BENEATH):
         if foot + DEEP <= bottom:
-            yield from (Placed(text, left, foot) for left in lefts)
+            yield from (NameBox(text, left, foot) for left in lefts)
     if (before := round(since - wide - STEP, 2)) >= 0:
-        yield Placed(text, before, level + BESIDE)
+        yield NameBox(text, before, level + BESIDE)
 
 
-def _crosses(line: Course, place: Placed) -> bool:
+def _crosses(line: Course, place: NameBox) -> bool:
     ys = list(_within(line, place.left, place.left + place.wide))
     return bool(ys) and min(ys) <= place.foot + DEEP and max(ys) >= place.foot - HIGH
 
@@ -146,7 +146,7 @@ def notes(
     """
     drawn = [[frame.point(*point) for point in zip(line.at, line.lowest, strict=True)] for line in lines]
     limits = {each: [corner for level in _levels(frame, each) for corner in level[:2]] for each in thresholds}
-    texts_said = [Placed(text, left, foot) for left, foot, text in said if text]
+    texts_said = [NameBox(text, left, foot) for left, foot, text in said if text]
     taken = [each._replace(left=each.left - each.wide * (each.left > LEFT_FROM)) for each in texts_said]
     for threshold in thresholds:
         others = [course for each, course in limits.items() if each is not threshold]

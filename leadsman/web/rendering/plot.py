@@ -45,7 +45,7 @@ class ChartData(TypedDict):
     high: float
     at: tuple[int, ...]
     lowest: tuple[int, ...]
-    moment: int
+    readout_at: int
     """The time that the readout shows first: the point nearest to a threshold."""
     thresholds: list[tuple[str, str, tuple[tuple[int, int | None], ...]]]
     pressure: list[tuple[int, int]]
@@ -183,7 +183,7 @@ def plot_of(
             high=frame.high,
             at=line.at,
             lowest=line.lowest,
-            moment=at,
+            readout_at=at,
             thresholds=[(each.kind, each.name, each.steps) for each in readable],
             pressure=under,
         ),

@@ -210,7 +210,7 @@ def timed(at: datetime, form: str = "clock") -> Markup:
     return Markup('<time datetime="{}" data-form="{}">{}</time>').format(at.isoformat(), form, FORMS[form](at))
 
 
-def _finished(value: object) -> object:
+def _make_visible(value: object) -> object:
     """Make a text safe for a page, even if a template omitted `plain`; markup stays unchanged."""
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
@@ -228,7 +228,7 @@ def environment() -> Environment:
         loader=FileSystemLoader(FOLDER / "templates"),
         autoescape=True,
         undefined=StrictUndefined,
-        finalize=_finished,
+        finalize=_make_visible,
         trim_blocks=True,
         lstrip_blocks=True,
     )

@@ -9,7 +9,7 @@ from leadsman.web.reading.ask import rows
 from leadsman.web.reading.evidence import read_last_seen
 from leadsman.web.reading.overview import read_spans
 from leadsman.web.reading.scope import BadScope, RequestedRange, choose
-from leadsman.web.rendering.help import Answer, Known, ask_page
+from leadsman.web.rendering.help import Answer, DataAge, ask_page
 from leadsman.web.rendering.links import ASK, GIVEN, Links
 from leadsman.web.site.pages import Now
 from sql.database.errors import DatabaseError, QueryFailed
@@ -94,7 +94,7 @@ def page_of(db: Database, question: Question, process: QueryProcess, now: Now = 
     if question.query is None:
         with suppress(DatabaseError):
             tables = rows(db, "tables", {})
-    known = Known(None, ())
+    known = DataAge(None, ())
     with suppress(DatabaseError, BadScope):  # reported later, where it matters
         known = _known(db, question, now)
     links, wide = question.links(), question.wide
@@ -108,15 +108,15 @@ def _problem(error: DatabaseError) -> str:
     return str(error)
 
 
-def _known(db: Database, question: Question, now: Now) -> Known:
+def _known(db: Database, question: Question, now: Now) -> DataAge:
     """Return the evidence about the cluster in question, else the latest one, and the names of other clusters."""
     db = db.noting_empty_tables()
     spans = read_spans(db)
     if not spans:
-        return Known(None, ())
+        return DataAge(None, ())
     asked = question.given.get("cluster", "") or question.range.cluster
     evidence = read_last_seen(db, choose(spans, RequestedRange(asked), now()))
-    return Known(evidence, () if asked else spans[1:])
+    return DataAge(evidence, () if asked else spans[1:])
 
 
 def csv_of(db: Database, question: Question, process: QueryProcess) -> str | None:

@@ -17,7 +17,7 @@ from leadsman.web.reading.evidence import read_last_seen
 from leadsman.web.reading.fleet import CHOSEN, Choice
 from leadsman.web.reading.nodes import MOST_SIMILAR, find
 from leadsman.web.reading.numa_fleet import ORDERS, read_numa_fleet, read_numa_waiting
-from leadsman.web.reading.overview import read_overview, read_seen, read_spans
+from leadsman.web.reading.overview import read_node_times, read_overview, read_spans
 from leadsman.web.reading.scope import SHORTEST, BadScope, RequestedRange, Scope, choose
 from leadsman.web.reading.settings import STEPS, Steps
 from leadsman.web.reading.timeline import Filter, read_timeline
@@ -140,7 +140,7 @@ class Request(NamedTuple):
 
 
 Now: TypeAlias = Callable[[], datetime | None]
-"""The time of a request for a live page; None if a recording is shown, which is judged at its own end."""
+"""The time of a request for a live page; None if the data is not live: it is then judged at its own end."""
 
 
 def overview_of(db: Database, request: Request, now: Now = SYSTEM.now) -> str | None:
@@ -244,7 +244,7 @@ def _missing(db: Database, request: Request, scope: Scope) -> NoSuchNode:
     texts = [f"Cluster {scope.cluster} has no node {name} from {span}."]
     alternatives = []
     length = max(scope.until - scope.since, SHORTEST)
-    seen = read_seen(db, scope, request.node)
+    seen = read_node_times(db, scope, request.node)
     if seen.before is not None:
         texts.append(f"It was last seen at {timestamp(seen.before)} UTC.")
         end = seen.before.replace(microsecond=0) + timedelta(seconds=1)

@@ -208,7 +208,7 @@ class Site:
         if name not in runbooks() and (address := meant(request.path, request.rel_url.raw_query_string)):
             raise Redirect(address)
         act = partial(runbook_of, request=Request.of(dict(request.query)), name=name, now=self._now)
-        return await sent(request, await self._shared(request, partial(self._queue.run, _encoded, act)))
+        return await sent(request, await self._shared(request, partial(self._queue.run, _encode_in_thread, act)))
 
     async def _question(self, request: web.Request) -> web.StreamResponse:
         own = is_own_request(request.headers)
@@ -227,7 +227,7 @@ class Site:
         self._questions += 1
         try:
             act = csv_of if question.as_csv else partial(page_of, now=self._now)
-            return await self._queue.run(_encoded, partial(act, question=question, process=self._process))
+            return await self._queue.run(_encode_in_thread, partial(act, question=question, process=self._process))
         finally:
             self._questions -= 1
 
@@ -251,7 +251,7 @@ class Site:
     async def _page(self, make: _Make, request: web.Request) -> web.StreamResponse:
         page_request = Request.of(dict(request.query), self._steps)
         act = partial(_made, make, page_request)
-        body = await self._shared(request, partial(self._queue.run, _encoded, act))
+        body = await self._shared(request, partial(self._queue.run, _encode_in_thread, act))
         if not page_request.csv:
             return await sent(request, body)
         return await sent(request, body, CSV, f"{page_request.csv}.csv")
@@ -277,7 +277,7 @@ def _made(make: _Make, request: Request, db: Database) -> str:
     return empty_page(db) if made is None and not request.csv else made or ""
 
 
-def _encoded(db: Database, act: Callable[[Database], str | None]) -> bytes:
+def _encode_in_thread(db: Database, act: Callable[[Database], str | None]) -> bytes:
     """Encode in the thread, because encoding takes a while."""
     return (act(db) or "").encode()
 
@@ -301,7 +301,7 @@ def run_site(
 ) -> None:
     """Serve inside `beside` until SIGINT or SIGTERM; `report` gets a line with the address. Raises CannotListen.
 
-    An embedded database that is served has no writer, so it counts as a recording.
+    An embedded database that is served has no writer, so its data is not live.
     """
 
     async def run() -> None:

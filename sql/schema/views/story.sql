@@ -125,7 +125,7 @@ FROM
     )
     UNION ALL
     -- Of Events alone, where no Pod shows its end
-    SELECT cluster, ts, node, 'pod_end' AS kind, {taken} AS what, ending AS about, pod, namespaces
+    SELECT cluster, ts, node, 'pod_end' AS kind, {ended_by_event} AS what, ending AS about, pod, namespaces
     FROM
     (
         SELECT
@@ -187,11 +187,11 @@ FROM
     FROM scheduler_blind_spots AS b FINAL
     WHERE verdict != 'inconclusive'
     UNION ALL
-    SELECT cluster, ts, if(places = 1, one_place, '') AS node, 'numa' AS kind, {not_admitted} AS what, toString(reason) AS about, pod, namespaces
+    SELECT cluster, ts, if(nodes = 1, one_place, '') AS node, 'numa' AS kind, {not_admitted} AS what, toString(reason) AS about, pod, namespaces
     FROM
     (
         SELECT
-            cluster, min(failed_at) AS ts, uniqExact(place) AS places, any(place) AS one_place, reason,
+            cluster, min(failed_at) AS ts, uniqExact(place) AS nodes, any(place) AS one_place, reason,
             count() AS pods, if(pods = 1, concat(any(namespace), '/', any(name)), '') AS pod, owner, namespace,
             dateDiff('second', min(failed_at), max(failed_at)) AS seconds, argMax(why, failed_at) AS explanation, argMax(said, failed_at) AS words,
             groupUniqArray(toString(namespace)) AS namespaces
@@ -310,9 +310,9 @@ FROM
         HAVING times > greatest(any(p.known), 1)
     )
     UNION ALL
-    WITH endsWith(message, 'cancellation') AS called_off, startsWith(component, 'machine') AS configured
+    WITH endsWith(message, 'cancellation') AS called_off, startsWith(component, 'machine') AS by_machine_config
     SELECT
-        cluster, ts, object_name AS node, 'node' AS kind, {machine} AS what,
+        cluster, ts, object_name AS node, 'node' AS kind, {machine_event} AS what,
         toString(reason) AS about, {of_no_pod}
     FROM node_events FINAL
     PREWHERE {concerns_machine}
@@ -362,7 +362,7 @@ FROM
     WHERE change.1 IS NOT NULL
     UNION ALL
     SELECT
-        cluster, ts, node, 'stall' AS kind, {stood_still} AS what,
+        cluster, ts, node, 'stall' AS kind, {tasks_stalled} AS what,
         resource AS about, {of_no_pod}
     FROM
     (
@@ -398,11 +398,11 @@ FROM
     )
     UNION ALL
     SELECT
-        cluster, ts, if(places = 1, place, '') AS node, 'settings' AS kind, {setting} AS what,
+        cluster, ts, if(nodes = 1, place, '') AS node, 'settings' AS kind, {setting} AS what,
         toString(rule) AS about, {of_no_pod}
     FROM
     (
-        SELECT cluster, min(since) AS ts, uniqExact(node) AS places, any(node) AS place, rule, problem, advice
+        SELECT cluster, min(since) AS ts, uniqExact(node) AS nodes, any(node) AS place, rule, problem, advice
         FROM (SELECT cluster, ts AS since, node, rule, subject, problem, advice FROM settings_warnings FINAL WHERE holds)
         GROUP BY cluster, rule, subject, problem, advice, toStartOfHour(since)
     )

@@ -7,7 +7,7 @@ from typing import Final
 from streams.alerting.active import MAX_MEMBERS, Group
 from streams.alerting.definition import AlertDefinition, Change, Gathers, Need, Now, each_row
 from streams.alerting.rule_settings import Count, RuleSettings
-from streams.alerting.words import name, shortened
+from streams.alerting.words import name, shorten_list
 from streams.fold.findings import KERNEL_KILLS, PodEnd
 from streams.fold.titles import oom_kills
 
@@ -36,7 +36,7 @@ def _workload(row: PodEnd) -> dict[str, str]:
 def _words(row: PodEnd, group: Group) -> tuple[str, str]:
     workload = _workload(row)
     kills = oom_kills(group.count, group.seconds)
-    which = shortened(group.breakdown)
+    which = shorten_list(group.breakdown)
     return f"Node {name(row.node)}: {kills} of {workload['workload']} in namespace {workload['namespace']}", (
         f"The kernel killed {which}. {KERNEL_KILLS} Raise the limit or find the leak; if the node was low, see "
         "EvictionThresholdNear. List the kills: leadsman query pod_ends --param cause=oom_kill."

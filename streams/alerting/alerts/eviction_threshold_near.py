@@ -12,10 +12,10 @@ from streams.alerting.words import EVICTION_ADVICE, name
 from streams.fold.findings import EvictionSignal
 from streams.fold.reasons import guard, without_threshold
 from streams.fold.reducer import NoState
-from streams.fold.sentences import left_of
 from streams.fold.titles import near
 from streams.rules.eviction.signals import CONSEQUENCES, RESOURCES, Reading, is_low, measured, unguarded_of
 from streams.rules.eviction.thresholds import first_to_act
+from streams.rules.values.wording import amount_left
 
 _RESOURCES: Final = tuple(sorted(set(RESOURCES.values())))
 
@@ -95,7 +95,7 @@ def _near(row: EvictionSignal, resource: str, settings: Settings) -> Holds:
 
 
 def _bare(row: EvictionSignal, resource: str) -> Holds:
-    left = left_of(resource in {"memory", "ephemeral-storage"}, row.available, row.capacity)
+    left = amount_left(resource in {"memory", "ephemeral-storage"}, row.available, row.capacity)
     why = without_threshold(row.signal, row.thresholds_assumed and not row.intended_by)
     return Holds(
         {"resource": resource},

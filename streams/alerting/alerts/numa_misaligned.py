@@ -29,7 +29,7 @@ def step(
     for row in rows:
         container = f"{row.namespace}/{row.pod}/{row.container}"
         misaligned.pop(container, None)
-        if text := _misaligned(row):
+        if text := _describe_misaligned(row):
             misaligned[container] = text
     if not misaligned:
         return State(), [Ends({})]
@@ -53,7 +53,7 @@ def _shown(misaligned: Mapping[str, str]) -> str:
     return f"{text}. The same holds for {counted(more, 'more container')}" if more > 0 else text
 
 
-def _misaligned(row: NumaAlignment) -> str:
+def _describe_misaligned(row: NumaAlignment) -> str:
     """Describe a container; empty if only its CPUs span NUMA nodes, because it may need more than one node has."""
     cpus = set(row.cpu_numa_nodes)
     held = {

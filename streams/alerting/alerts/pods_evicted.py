@@ -8,7 +8,7 @@ from typing import Final
 from streams.alerting.active import Group
 from streams.alerting.definition import AlertDefinition, Change, Gathers, Need, Now, each_row
 from streams.alerting.rule_settings import Count, RuleSettings
-from streams.alerting.words import EVICTION_ADVICE, SHOWN, name, shortened
+from streams.alerting.words import EVICTION_ADVICE, SHOWN, name, shorten_list
 from streams.fold.findings import Eviction
 from streams.fold.titles import READ_MESSAGES, WORD_ALONE, for_own_limits, pods_evicted
 from streams.rules.eviction.shortage import UNKNOWN_CAUSE, WHY_UNKNOWN
@@ -29,7 +29,7 @@ def changes(settings: Settings, row: Eviction, now: Now) -> Iterator[Change]:
 
 
 def _words(row: Eviction, group: Group) -> tuple[str, str]:
-    which = shortened((pod.rpartition(" ")[0] for pod in islice(group.members, SHOWN)), count=group.count)
+    which = shorten_list((pod.rpartition(" ")[0] for pod in islice(group.members, SHOWN)), count=group.count)
     node, evicted = name(row.node), pods_evicted(group.count, group.seconds)
     if row.cause == "limit":
         summary = f"Node {node}: {evicted} {for_own_limits(group.count)}"

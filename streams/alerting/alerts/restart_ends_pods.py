@@ -8,7 +8,7 @@ import msgspec
 from common.amounts import counted
 from streams.alerting.definition import AlertDefinition, Change, Ends, Holds, Need, Now
 from streams.alerting.rule_settings import RuleSettings
-from streams.alerting.words import place, shortened
+from streams.alerting.words import place, shorten_list
 from streams.fold.findings import KubeletSetting, NumaPod, NumaSkew
 from streams.rules.scheduling.fit_machine import requires_whole_cores
 
@@ -36,8 +36,9 @@ def step(
             {},
             f"{place(rows[-1].cluster, rows[-1].node)}: a restart of the kubelet would end {ends}",
             "With full-pcpus-only, a restarting kubelet checks that the CPUs of a running container are free, "
-            f"although the container holds them: {free} free. It would end {shortened(pods)}. Before you restart or "
-            "upgrade this kubelet, drain the node, or free CPUs. See leadsman query restart_ends.",
+            f"although the container holds them: {free} free. It would end {shorten_list(pods)}. "
+            "Before you restart or upgrade this kubelet, drain the node, or free CPUs. "
+            "See leadsman query restart_ends.",
         )
     ]
 

@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from ingest.model.records import HeardRecord
+from ingest.model.records import HeartbeatRecord
 from ingest.model.reports import AGENT
 from streams.alerting.definition import AlertDefinition, Change, Ends, Happened, Now
 from streams.alerting.rule_settings import Count, RuleSettings
@@ -34,7 +34,7 @@ class State(msgspec.Struct, frozen=True):
 
 
 def step(
-    settings: Settings, state: State, rows: Sequence[SourceError | EvictionSignal | HeardRecord], now: Now
+    settings: Settings, state: State, rows: Sequence[SourceError | EvictionSignal | HeartbeatRecord], now: Now
 ) -> tuple[State, Sequence[Change]]:
     """Report a silence, or repeated failures, until the source sends data again. A gap is over once it is
     reported.
@@ -44,7 +44,7 @@ def step(
     for row in rows:
         if isinstance(row, EvictionSignal):
             is_read = True
-        elif isinstance(row, HeardRecord):
+        elif isinstance(row, HeartbeatRecord):
             if now.active:
                 changes.append(Ends(_labels(row.resource, row.target)))
         elif row.kind == "silent":
@@ -101,7 +101,7 @@ ALERT: Final = AlertDefinition(
     settings=Settings,
     needs=(),
     node_rows=(SourceError, EvictionSignal),
-    cluster_rows=(SourceError, HeardRecord),
+    cluster_rows=(SourceError, HeartbeatRecord),
     state=State,
     step=step,
     of_sources=True,

@@ -11,7 +11,7 @@ from streams.alerting.active import Group
 from streams.alerting.definition import AlertDefinition, Change, Gathers, Need, Now, each_row
 from streams.alerting.rejections import because, fewer, owned_by, workload_labels
 from streams.alerting.rule_settings import Count, RuleSettings
-from streams.alerting.words import name, shortened
+from streams.alerting.words import name, shorten_list
 
 
 class Settings(RuleSettings):
@@ -31,7 +31,7 @@ def _words(row: RejectionRecord, group: Group) -> tuple[str, str]:
     often = counted(group.count, "pod") + (f" within {in_words(group.seconds)}" if group.count > 1 else "")
     most = sorted(group.breakdown.items(), key=lambda each: (-each[1], each[0]))
     where = f"node {name(most[0][0])}" if len(most) == 1 else counted(len(most), "node")
-    rejected = shortened((f"{name(node)} ({number})" for node, number in most), ", ")
+    rejected = shorten_list((f"{name(node)} ({number})" for node, number in most), ", ")
     summary = f"Cluster {name(row.cluster)}: {who} made {often} that were rejected on {where}"
     return f"{summary} because {because(row.reason)}", (
         f"Rejected on {rejected}. Each rejected pod stays Failed and is replaced at once. The scheduler does not "

@@ -187,8 +187,8 @@ def slack_message(received: Received, link: Addresses = NOWHERE, more: str = "")
         f"*{_escaped(summary)}*",
         _escaped(words.get("description", "")),
         _escaped(more),
-        _linked(link.page, _page_of(alert)),
-        _linked(link.runbook or words.get("runbook_url", ""), f"Runbook {alert.labels.get('alertname', '')}"),
+        _slack_link(link.page, _page_of(alert)),
+        _slack_link(link.runbook or words.get("runbook_url", ""), f"Runbook {alert.labels.get('alertname', '')}"),
         _silencing(alert),
     ]
     text = "\n".join(line for line in lines if line)
@@ -201,7 +201,7 @@ def _page_of(alert: AlertMessage) -> str:
     return f"Node {node}" if node else f"Cluster {alert.labels.get('cluster', '')}"
 
 
-def _linked(address: str, text: str) -> str:
+def _slack_link(address: str, text: str) -> str:
     """Return a Slack link; an address that is not http or https stays text."""
     if not address.startswith(("https://", "http://")):
         return _escaped(address)

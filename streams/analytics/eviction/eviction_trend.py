@@ -71,7 +71,7 @@ def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
         case NodeRecord() | KnownNodeRecord():
             return _node(state, record), ()
         case EventRecord() if _is_kubelet_start(record):
-            return _restarted(state, event_time(record.object) or record.ts), ()
+            return _forget_before_start(state, event_time(record.object) or record.ts), ()
         case _:
             return state, ()
 
@@ -92,7 +92,7 @@ def _settings(state: State, record: SettingsRecord) -> State:
     )
 
 
-def _restarted(state: State, at: datetime) -> State:
+def _forget_before_start(state: State, at: datetime) -> State:
     """Forget everything before a start of the kubelet. A list repeats old starts, which change nothing."""
     start = at.timestamp()
     courses = {signal: since(course, start) for signal, course in state.courses.items()}

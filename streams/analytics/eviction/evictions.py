@@ -39,7 +39,7 @@ from streams.rules.eviction.messages import Eviction as EvictionMessage
 from streams.rules.eviction.shortage import UNKNOWN_CAUSE
 from streams.rules.eviction.signals import observe
 from streams.rules.eviction.thresholds import capacities_of, effective_thresholds, signal_by_node, threshold_kind
-from streams.rules.pod_ends.when import When, agreed, ended_by_status, event_when
+from streams.rules.pod_ends.when import When, ended_by_status, event_when, merge_witnesses
 from streams.rules.pods.qos import has_ended
 from streams.rules.values.quantity import InvalidQuantity
 
@@ -214,7 +214,7 @@ def _hear(state: State, record: Record, witness: _Witness) -> tuple[State, Seque
     if story is None or (story.cause, cause) in {("admission", "pressure"), ("admission", "limit")}:
         row = _new(state, record, witness, parsed, cause)  # a name alone may belong to a replacement
     elif story.cause == UNKNOWN_CAUSE:
-        when = agreed(_when(story), witness.when or _until(record))
+        when = merge_witnesses(_when(story), witness.when or _until(record))
         row = _new(state, record, witness._replace(when=when), parsed, cause)
     elif story.cause != cause:
         return state, ()  # the first one counts
@@ -228,7 +228,7 @@ def _hear(state: State, record: Record, witness: _Witness) -> tuple[State, Seque
         )
         row = _new(state, record, witness, parsed, cause)._replace(evidence=evidence)
     elif story.evidence == LOG and witness.kind != LOG:
-        when = agreed(_when(story), witness.when or _until(record))
+        when = merge_witnesses(_when(story), witness.when or _until(record))
         row = _new(state, record, witness._replace(when=when), parsed, cause)
     elif witness.kind == LOG and story.evidence == LOG and len(witness.text) > len(story.message):
         row = _new(state, record, witness._replace(when=_when(story)), parsed, cause)
@@ -241,7 +241,7 @@ def _hear(state: State, record: Record, witness: _Witness) -> tuple[State, Seque
 
 def _bare(state: State, record: Record, witness: _Witness, story: Eviction) -> tuple[State, Sequence[Output]]:
     """Complete a known eviction with the time of a witness without a text."""
-    when = agreed(_when(story), witness.when or _until(record))
+    when = merge_witnesses(_when(story), witness.when or _until(record))
     if when == _when(story):
         return state, ()
     row, owner = story._replace(**_dates(when, record)), witness.uid or f"{witness.namespace}/{witness.pod}"

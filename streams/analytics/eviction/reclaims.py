@@ -14,7 +14,7 @@ from ingest.model.objects.event import event_time
 from ingest.model.records import EventRecord, MetricsRecord
 from streams.analytics.image_gc.image_gc import images_collected
 from streams.fold.findings import Eviction, EvictionSignal, KubeletLogLine, PressureChange, Reclaim
-from streams.fold.reducer import Concluded, Output, Reducer
+from streams.fold.reducer import LogFindings, Output, Reducer
 from streams.fold.shelves import Shelves, on_shelf, put
 from streams.rules.eviction.messages import parse_reclaim
 from streams.rules.eviction.signals import CONDITIONS, RESOURCES
@@ -67,7 +67,7 @@ class State(msgspec.Struct, frozen=True):
     """Number of images that the kubelet had deleted since its start, at each change."""
 
 
-def step(state: State, record: EventRecord | MetricsRecord | Concluded) -> tuple[State, Sequence[Output]]:
+def step(state: State, record: EventRecord | MetricsRecord | LogFindings) -> tuple[State, Sequence[Output]]:
     match record:
         case EventRecord():
             after = _tried(state, record)

@@ -279,11 +279,11 @@ def _sample(state: State, now: datetime) -> tuple[State, Sequence[Output]]:
         if now > episode.last_at:
             state, written = _evidence(state, reason, episode, now)
             rows += written
-    state, unreported = _unreported(state, now)
+    state, unreported = _conclude_unreported(state, now)
     return state, [*rows, *unreported]
 
 
-def _unreported(state: State, now: datetime) -> tuple[State, Sequence[Output]]:
+def _conclude_unreported(state: State, now: datetime) -> tuple[State, Sequence[Output]]:
     """Conclude from a sample that image GC must have failed, although nothing reports it. This needs the settings."""
     assumed = _percents(state).assumed
     above = None if assumed else follow(state.above, _decision(state), now, state.collected, none_yet=state.none_yet)

@@ -162,7 +162,7 @@ def reducer(group_gap: timedelta) -> Reducer[State]:
 
 
 def step(state: State, record: NodeNumaRecord, *, group_gap: timedelta = GROUP_GAP) -> tuple[State, Sequence[Output]]:
-    state, rows = _summed(state, record, group_gap)
+    state, rows = _add_record(state, record, group_gap)
     if state.history[record.target][-1].ts > record.ts:
         return state, rows
     state = _with_latest(state, record)
@@ -188,7 +188,7 @@ def expire(state: State, watermark: datetime, *, group_gap: timedelta = GROUP_GA
     return state, rows
 
 
-def _summed(state: State, record: NodeNumaRecord, group_gap: timedelta) -> tuple[State, list[Output]]:
+def _add_record(state: State, record: NodeNumaRecord, group_gap: timedelta) -> tuple[State, list[Output]]:
     """Add the record to its node's history, and return the rows of the minutes that it changes."""
     known = state.history.get(record.target, ())
     place = bisect_right(known, record.ts, key=_TS)

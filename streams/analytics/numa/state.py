@@ -69,7 +69,7 @@ class Pending(NamedTuple):
     is_reported: bool
 
 
-class Shown(msgspec.Struct, frozen=True):
+class WrittenRows(msgspec.Struct, frozen=True):
     """The last rows that were written, by their key within the node."""
 
     allocations: dict[str, NumaAllocation] = {}
@@ -117,7 +117,7 @@ class State(msgspec.Struct, frozen=True):
     is_settled: bool = False
     """True if it has not known them for so long that no other source will."""
     pending: dict[str, Pending] = {}
-    shown: Shown = Shown()
+    shown: WrittenRows = WrittenRows()
 
 
 def views(state: State) -> Iterator[NumaView]:

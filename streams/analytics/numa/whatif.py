@@ -6,7 +6,7 @@ from typing import Final
 
 from ingest.model.records import NodeNumaRecord
 from streams.fold.findings import NumaWhatif
-from streams.rules.numa.placement import STRATEGIES, NodeBins, Placed, place
+from streams.rules.numa.placement import STRATEGIES, NodeBins, PlacementResult, place
 from streams.rules.numa.skew import NumaNumbers, Skew, cluster_skew, skew
 
 _NOTHING: Final = Skew(0.0, 0.0, 0, 0, 0)
@@ -28,7 +28,7 @@ def whatif_rows(
     return rows
 
 
-def _row(key: tuple[str, datetime, str, str], total: Skew, placed: Placed, pods: int) -> NumaWhatif:
+def _row(key: tuple[str, datetime, str, str], total: Skew, placed: PlacementResult, pods: int) -> NumaWhatif:
     cluster, ts, node, strategy = key
     return NumaWhatif(
         cluster=cluster,

@@ -9,7 +9,7 @@ import msgspec
 
 from ingest.model.objects.node import Node, NodeMetadata, Taint
 from ingest.model.objects.pod import Toleration
-from ingest.model.records import HeardRecord, InventoryRecord, NodeRecord, Record
+from ingest.model.records import HeartbeatRecord, InventoryRecord, NodeRecord, Record
 from ingest.resources.nodes import NODES
 from streams.fold.findings import SchedulerBlindSpot, SchedulingFailure
 from streams.fold.shelves import Shelves, all_on, count_on, put, taken
@@ -67,11 +67,11 @@ def observe(state: ClusterNodes, record: NodeRecord) -> ClusterNodes:
     return msgspec.structs.replace(state, nodes={**state.nodes, name: node}, since=since)
 
 
-def passed_on(state: ClusterNodes, record: InventoryRecord | HeardRecord) -> list[Record]:
+def passed_on(state: ClusterNodes, record: InventoryRecord | HeartbeatRecord) -> list[Record]:
     """Return the records that a record of the cluster's log passes on to the logs of nodes."""
     if isinstance(record, InventoryRecord):
         return reconciled(state, record)
-    return _clocked(state, record) if record.resource == NODES.name else []
+    return _send_time(state, record) if record.resource == NODES.name else []
 
 
 def reconciled(state: ClusterNodes, inventory: InventoryRecord) -> list[Record]:
@@ -91,13 +91,13 @@ def reconciled(state: ClusterNodes, inventory: InventoryRecord) -> list[Record]:
     ]
 
 
-def _clocked(state: ClusterNodes, sign: HeardRecord) -> list[Record]:
+def _send_time(state: ClusterNodes, sign: HeartbeatRecord) -> list[Record]:
     """Send the time to logs without data: once in CLOCK_MINUTES for each node, spread over the minutes."""
     turn = int(sign.ts.timestamp()) // 60 % CLOCK_MINUTES
     names = sorted(
         name for name in state.nodes if name and crc32(name.encode(errors="replace")) % CLOCK_MINUTES == turn
     )
-    return [HeardRecord(ts=sign.ts, cluster=sign.cluster, node=name, resource=sign.resource) for name in names]
+    return [HeartbeatRecord(ts=sign.ts, cluster=sign.cluster, node=name, resource=sign.resource) for name in names]
 
 
 def _deletion(inventory: InventoryRecord, name: str, uid: str) -> NodeRecord:

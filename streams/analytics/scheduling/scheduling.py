@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from ingest.model.records import (
     EventRecord,
-    HeardRecord,
+    HeartbeatRecord,
     InventoryRecord,
     NodeRecord,
     PodPlacement,
@@ -75,7 +75,7 @@ def _step(state: State, record: Record) -> tuple[State, Sequence[Output]]:  # no
             return cache_seen(state, record)
         case SchedulingAttemptRecord():
             return witnessed(*_attempt(state, record))
-        case InventoryRecord() | HeardRecord():
+        case InventoryRecord() | HeartbeatRecord():
             return state, passed_on(state.nodes, record)
     return state, ()
 
@@ -257,7 +257,7 @@ REDUCER: Final = Reducer(
         PodPlacement,
         EventRecord,
         InventoryRecord,
-        HeardRecord,
+        HeartbeatRecord,
         SchedulerCacheRecord,
         SchedulingAttemptRecord,
     ),

@@ -1,7 +1,7 @@
 """Picks CPUs like the static policy of the CPU Manager (rules: exclusive-cpus).
 
 Kubernetes: pkg/kubelet/cm/cpumanager/{policy_static,cpu_assignment}.go. Not followed:
-`prefer-align-cpus-by-uncorecache`, because no source has the last-level caches.
+`prefer-align-cpus-by-uncorecache`: only the agent reads the level 3 caches, and no table stores them.
 """
 
 from collections import Counter
@@ -86,7 +86,7 @@ def _take(cores: Sequence[_Core], free: Cpus, count: int, options: Assignment) -
     if count > len(free):
         raise NotEnoughCpus(count, len(free))
     if options.across_numa and count % group == 0:
-        taken = _distributed(cores, free, count, group, spread=options.across_cores)
+        taken = _take_evenly(cores, free, count, group, spread=options.across_cores)
         if taken is not None:
             return taken
     return _packed(cores, free, count, spread=options.across_cores)
@@ -105,7 +105,7 @@ def _packed(cores: Sequence[_Core], free: Cpus, count: int, *, spread: bool) -> 
             if whole and len(cpus) <= count - len(taken):
                 taken |= cpus
     if not spread:
-        for core in _ordered(cores, free - taken, levels):
+        for core in _sort_cores(cores, free - taken, levels):
             if len(core.cpus & free) == _threads(cores) and len(core.cpus) <= count - len(taken):
                 taken |= core.cpus
     return taken | frozenset(_single_cpus(cores, free - taken, levels, spread=spread)[: count - len(taken)])
@@ -113,14 +113,14 @@ def _packed(cores: Sequence[_Core], free: Cpus, count: int, *, spread: bool) -> 
 
 def _single_cpus(cores: Sequence[_Core], free: Cpus, levels: Sequence[_Level], *, spread: bool) -> list[int]:
     if not spread:
-        return [cpu for core in _ordered(cores, free, levels) for cpu in sorted(core.cpus & free)]
+        return [cpu for core in _sort_cores(cores, free, levels) for cpu in sorted(core.cpus & free)]
     sockets = _groups(cores, free, levels[: levels.index(_socket) + 1])
     return [
         cpu for socket in sockets for cpu in sorted(free & _cpus(core for core in cores if core.socket == socket))
     ]
 
 
-def _distributed(cores: Sequence[_Core], free: Cpus, count: int, group: int, *, spread: bool) -> Cpus | None:
+def _take_evenly(cores: Sequence[_Core], free: Cpus, count: int, group: int, *, spread: bool) -> Cpus | None:
     """Take the same share from as few NUMA nodes as can give it, in groups of `group` CPUs; None if none can.
 
     Among equally many it takes the NUMA nodes after which the free CPUs of all of them are most even.
@@ -203,7 +203,7 @@ def _levels(cores: Sequence[_Core]) -> tuple[_Level, _Level]:
     return (_numa, _socket) if numa_first else (_socket, _numa)
 
 
-def _ordered(cores: Sequence[_Core], free: Cpus, levels: Sequence[_Level]) -> list[_Core]:
+def _sort_cores(cores: Sequence[_Core], free: Cpus, levels: Sequence[_Level]) -> list[_Core]:
     """Sort cores with free CPUs: by the free CPUs of their groups and the group's id, level by level."""
     able = [core for core in cores if core.cpus & free]
     counts = [Counter(level(core) for core in able for _ in core.cpus & free) for level in levels]
@@ -218,7 +218,7 @@ def _ordered(cores: Sequence[_Core], free: Cpus, levels: Sequence[_Level]) -> li
 
 
 def _groups(cores: Sequence[_Core], free: Cpus, levels: Sequence[_Level]) -> list[int]:
-    return list(dict.fromkeys(levels[-1](core) for core in _ordered(cores, free, levels)))
+    return list(dict.fromkeys(levels[-1](core) for core in _sort_cores(cores, free, levels)))
 
 
 def _cpus(cores: Iterable[_Core]) -> Cpus:

@@ -96,7 +96,7 @@ def merge(
     filled = [_hints_or_any(hints) for hints in resources]
     if single_numa:
         filled = [tuple(hint for hint in hints if _is_single(hint)) for hints in filled]
-    candidates = [hint for hint in _permuted(everything, filled) if hint.affinity]
+    candidates = [hint for hint in _merge_permutations(everything, filled) if hint.affinity]
     if not candidates:
         return Hint(everything, preferred=False)
     needed = max((_narrowest(hints) for hints in filled), default=0)
@@ -118,7 +118,7 @@ def _narrowest(hints: tuple[Hint, ...]) -> int:
     return min((len(hint.affinity) for hint in hints if hint.affinity is not None), default=0)
 
 
-def _permuted(everything: Affinity, resources: Sequence[tuple[Hint, ...]]) -> set[Hint]:
+def _merge_permutations(everything: Affinity, resources: Sequence[tuple[Hint, ...]]) -> set[Hint]:
     """Return the merged hint of every permutation: the common NUMA nodes, preferred if all hints are and name the
     same ones.
 

@@ -64,14 +64,14 @@ class NodeBins(NamedTuple):
     """The Topology Manager's policy lets no container span NUMA nodes."""
 
 
-class Placed(NamedTuple):
+class PlacementResult(NamedTuple):
     numbers: dict[str, tuple[NumaNumbers, ...]]
     """Numbers by node; reserved CPUs and their cores are left out of `cpus` and `cores`."""
     spanning_pods: int
     unplaced_pods: int
 
 
-def place(nodes: Sequence[NodeBins], claims: Iterable[NumaClaim], strategy: Strategy) -> Placed:
+def place(nodes: Sequence[NodeBins], claims: Iterable[NumaClaim], strategy: Strategy) -> PlacementResult:
     """Place every claim on the nodes, in the order of arrival (simultaneous claims by uid).
 
     `most_allocated`: the fullest node with a NUMA node that still fits, and there the fullest such NUMA node, whole
@@ -87,7 +87,7 @@ def place(nodes: Sequence[NodeBins], claims: Iterable[NumaClaim], strategy: Stra
         nodes = [each._replace(bins=tuple(replace(bin_, loose_cpus=0) for bin_ in each.bins)) for each in nodes]
     cluster = _Cluster(nodes, strategy)
     plans = [plan for batch in _batches(claims, strategy) for plan in cluster.place_batch(batch)]
-    return Placed(
+    return PlacementResult(
         numbers=cluster.numbers(),
         spanning_pods=sum(plan is not None and plan.spans for plan in plans),
         unplaced_pods=sum(plan is None for plan in plans),

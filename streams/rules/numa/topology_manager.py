@@ -1,4 +1,4 @@
-"""Decides whether the kubelet would admit a pod with exclusive CPUs, and with which words it would fail
+"""Decides whether the kubelet would admit a pod with exclusive CPUs, and if not, with which reason and message
 (rules: topology-manager).
 
 Kubernetes: pkg/kubelet/cm/topologymanager/{scope_container,scope_pod,policy_*,policy_options,topology_manager}.go,
@@ -20,23 +20,28 @@ Policy: TypeAlias = Literal["none", "best-effort", "restricted", "single-numa-no
 Scope: TypeAlias = Literal["container", "pod"]
 
 MOST_NUMA_NODES: Final = 8
-"""The kubelet does not start with more and a policy other than none, unless `max-allowable-numa-nodes` allows it."""
+"""The kubelet refuses to start on more NUMA nodes with a policy other than none, unless `max-allowable-numa-nodes`
+allows them.
+"""
 
 
 class Settings(NamedTuple):
-    """The kubelet's settings that decide, in its own words."""
+    """Kubelet settings that affect admission, with the kubelet's values."""
 
     topology_policy: Policy = "none"
     topology_scope: Scope = "container"
     cpu_policy: str = "static"
     assignment: Assignment = Assignment()
     prefer_uncore_cache: bool = False
-    """`prefer-align-cpus-by-uncorecache`: without a hint of one NUMA node, which CPUs it picks is not known here."""
+    """`prefer-align-cpus-by-uncorecache`: which CPUs it picks is known only if a single NUMA node can give them."""
     prefer_closest: bool = False
+    """`prefer-closest-numa-nodes`; `fit_machine` leaves it off, because no table stores the distances."""
     max_numa_nodes: int = MOST_NUMA_NODES
 
 
 class Devices(NamedTuple):
+    """Number of devices of one resource by NUMA node."""
+
     total: dict[int, int]
     available: dict[int, int]
 
@@ -62,7 +67,7 @@ class Request(NamedTuple):
     """Requests by memory type: `memory`, `hugepages-2Mi`."""
     devices: dict[str, int] = {}  # noqa: RUF012  as above
     is_init: bool = False
-    """True if it ends before the next container, which takes over its resources; a sidecar does not."""
+    """True if it ends before the next container starts, which then reuses its resources; a sidecar does not end."""
 
 
 class Admission(NamedTuple):
@@ -71,9 +76,11 @@ class Admission(NamedTuple):
     """The kubelet's reason, such as `SMTAlignmentError`; empty if admitted, or if the kubelet would not start."""
     message: str
     hint: Hint
-    """The merged hint of the container that decided; any affinity with policy `none`."""
+    """The merged hint: of the pod with scope `pod`, else of the container that was refused, or of the last one if
+    all were admitted. Any affinity with policy `none`.
+    """
     cpus: tuple[frozenset[int], ...]
-    """CPUs of each container, up to the one that failed."""
+    """CPUs of each container, before the one that was refused."""
     machine: Machine
     """The remaining machine; if the pod is refused, the unchanged machine."""
     is_certain: bool = True
@@ -93,7 +100,7 @@ class _Reuse(NamedTuple):
     cpus: frozenset[int] = frozenset()
     devices: dict[str, dict[int, int]] = {}  # noqa: RUF012  as above
 
-    def cpus_by(self, machine: Machine) -> dict[int, int]:
+    def cpus_per_numa_node(self, machine: Machine) -> dict[int, int]:
         return {node.numa_node: len(node.cpus & self.cpus) for node in machine.topology.numa_nodes}
 
 
@@ -105,25 +112,25 @@ def admit(machine: Machine, settings: Settings, containers: Sequence[Request]) -
     containers first.
 
     With scope pod the hints are those of the whole pod. Each container takes CPUs, memory and devices, and the next
-    sees the rest. Later containers take over CPUs and devices of init containers, and must be on the same NUMA
-    nodes.
+    one sees the rest. Later containers can reuse CPUs and devices of init containers. With scope container and a
+    policy other than none, hints for CPUs and devices then cover the NUMA nodes of all reusable ones.
     """
     numa_nodes = [node.numa_node for node in machine.topology.numa_nodes]
     if settings.topology_policy != "none" and len(numa_nodes) > settings.max_numa_nodes:
         text = f"unsupported on machines with more than {settings.max_numa_nodes} NUMA Nodes"
         return Admission(admitted=False, reason="", message=text, hint=_ANY, cpus=(), machine=machine)
     hint, left, given, is_certain = _ANY, machine, list[frozenset[int]](), True
-    pod_hint = _merged_hint(machine, settings, _of_pod(containers)) if settings.topology_scope == "pod" else None
+    pod_hint = _merged_hint(machine, settings, _pod_request(containers)) if settings.topology_scope == "pod" else None
     reuse = _NO_REUSE
     try:
         for container in containers:
             hint = pod_hint or _merged_hint(left, settings, container, reuse)
-            _check(settings, hint)
+            _refuse_unaligned(settings, hint)
             cpus = _cpus(left, settings, container.cpus, hint.affinity, reuse.cpus)
-            is_certain = is_certain and not (cpus and _is_open(left, settings, hint.affinity))
+            is_certain = is_certain and not (cpus and _may_choose_numa_node(left, settings, hint.affinity))
             after = _memory(left, settings, container, hint)
             devices = _devices(left, container, hint, reuse)
-            reuse = _reused(reuse, container, cpus, left, devices)
+            reuse = _next_reuse(reuse, container, cpus, left, devices)
             # memory of an init container is free for the next one again
             left = (left if container.is_init else after)._replace(free=left.free - cpus, devices=devices)
             given.append(cpus)
@@ -132,20 +139,20 @@ def admit(machine: Machine, settings: Settings, containers: Sequence[Request]) -
         return Admission(
             admitted=False, reason=reason, message=message, hint=hint, cpus=tuple(given), machine=machine
         )
-    left = _ended(left, reuse)
+    left = _release_unused(left, reuse)
     return Admission(
         admitted=True, reason="", message="", hint=hint, cpus=tuple(given), machine=left, is_certain=is_certain
     )
 
 
-def _reused(
+def _next_reuse(
     reuse: _Reuse, container: Request, cpus: frozenset[int], before: Machine, after: Mapping[str, Devices]
 ) -> _Reuse:
-    """Return the reusable resources after a container: an init container adds to them, another one takes of them."""
+    """Return the reusable resources after a container: an init container adds to them, another one uses them up."""
     if not container.is_init:
         held = dict(reuse.devices)
         for name in container.devices.keys() & held.keys():
-            held[name] = _taken(held[name], container.devices[name])[0]
+            held[name] = _take_devices(held[name], container.devices[name])[0]
         return _Reuse(reuse.cpus - cpus, held)
     held = dict(reuse.devices)
     for name in container.devices.keys() & after.keys():
@@ -155,7 +162,9 @@ def _reused(
     return _Reuse(reuse.cpus | cpus, held)
 
 
-def _taken(held: Mapping[int, int], count: int, first: AbstractSet[int] = frozenset()) -> tuple[dict[int, int], int]:
+def _take_devices(
+    held: Mapping[int, int], count: int, first: AbstractSet[int] = frozenset()
+) -> tuple[dict[int, int], int]:
     """Return the devices that remain once `count` are taken, those in `first` first, and how many are missing."""
     left = dict(held)
     for numa in sorted(left, key=lambda numa: (numa not in first, numa)):
@@ -165,8 +174,8 @@ def _taken(held: Mapping[int, int], count: int, first: AbstractSet[int] = frozen
     return left, count
 
 
-def _ended(machine: Machine, reuse: _Reuse) -> Machine:
-    """Return the machine after the init containers: resources that no later container took over are free."""
+def _release_unused(machine: Machine, reuse: _Reuse) -> Machine:
+    """Return the machine after the init containers: resources that no later container reused are free."""
     devices = dict(machine.devices)
     for name, held in reuse.devices.items():
         free = devices[name].available
@@ -197,7 +206,7 @@ def _merged_hint(machine: Machine, settings: Settings, request: Request, reuse: 
     )
 
 
-def _check(settings: Settings, hint: Hint) -> None:
+def _refuse_unaligned(settings: Settings, hint: Hint) -> None:
     if settings.topology_policy in {"restricted", "single-numa-node"} and not hint.preferred:
         raise _Refused("TopologyAffinityError", "Resources cannot be allocated with Topology locality")
 
@@ -208,7 +217,7 @@ def _cpu_hints(machine: Machine, settings: Settings, cpus: int, reuse: _Reuse) -
     nodes = machine.topology.numa_nodes
     total = {node.numa_node: len(node.cpus) for node in nodes}
     free = {node.numa_node: len(node.cpus & machine.free) for node in nodes}
-    hints = amount_hints(total, free, cpus, reuse.cpus_by(machine))
+    hints = amount_hints(total, free, cpus, reuse.cpus_per_numa_node(machine))
     if hints is None or not settings.assignment.by_socket:
         return hints
     numa_per_socket = len(nodes) // len(sockets_of(machine.topology, frozenset(total)))
@@ -224,7 +233,9 @@ def _cpu_hints(machine: Machine, settings: Settings, cpus: int, reuse: _Reuse) -
 def _cpus(
     machine: Machine, settings: Settings, cpus: int, affinity: Affinity | None, reusable: frozenset[int]
 ) -> frozenset[int]:
-    """Return the CPUs that the CPU Manager gives a container, of those that are free or reusable; raises _Refused."""
+    """Return the CPUs that the CPU Manager gives a container from those that are free or reusable; raises
+    _Refused.
+    """
     if settings.cpu_policy != "static" or not cpus:
         return frozenset()
     threads = machine.topology.threads_per_core
@@ -244,7 +255,7 @@ def _cpus(
         raise _unexpected(error) from None
 
 
-def _is_open(machine: Machine, settings: Settings, affinity: Affinity | None) -> bool:
+def _may_choose_numa_node(machine: Machine, settings: Settings, affinity: Affinity | None) -> bool:
     able = {node.numa_node for node in machine.topology.numa_nodes if node.cpus & machine.free}
     return settings.prefer_uncore_cache and len(able if affinity is None else able & affinity) > 1
 
@@ -263,11 +274,13 @@ def _memory(machine: Machine, settings: Settings, container: Request, hint: Hint
 
 
 def _devices(machine: Machine, container: Request, hint: Hint, reuse: _Reuse) -> dict[str, Devices]:
-    """Return the devices left: taken over first, then of the hint's NUMA nodes, then of the lowest others."""
+    """Return the devices that remain. The container gets reusable ones first, then those of the hint's NUMA nodes,
+    then those of the lowest other NUMA nodes.
+    """
     devices = dict(machine.devices)
     for name in container.devices.keys() & devices.keys():
-        _, count = _taken(reuse.devices.get(name, {}), container.devices[name])
-        left, _ = _taken(devices[name].available, count, hint.affinity or frozenset())
+        _, count = _take_devices(reuse.devices.get(name, {}), container.devices[name])
+        left, _ = _take_devices(devices[name].available, count, hint.affinity or frozenset())
         devices[name] = devices[name]._replace(available=left)
     return devices
 
@@ -276,21 +289,23 @@ def _unexpected(error: Exception) -> _Refused:
     return _Refused("UnexpectedAdmissionError", f"Allocate failed due to {error}, which is unexpected")
 
 
-def _of_pod(containers: Sequence[Request]) -> Request:
-    """Return the most that the pod requests at a time: its last containers, or an init container with sidecars."""
-    lasting = [[each for each in containers[:at] if not each.is_init] for at in range(len(containers) + 1)]
-    starting = [[*before, each] for before, each in zip(lasting, containers, strict=False) if each.is_init]
-    return _total([_total(each, sum) for each in (lasting[-1], *starting)], max)
+def _pod_request(containers: Sequence[Request]) -> Request:
+    """Return the most that the pod requests at a time: its app containers and sidecars, or one init container with
+    the sidecars started before it.
+    """
+    running = [[each for each in containers[:at] if not each.is_init] for at in range(len(containers) + 1)]
+    starting = [[*before, each] for before, each in zip(running, containers, strict=False) if each.is_init]
+    return _total([_total(each, sum) for each in (running[-1], *starting)], max)
 
 
-def _total(requests: Sequence[Request], join: Callable[[Iterable[int]], int]) -> Request:
-    """Join the amounts of requests, each of a name: by `sum` or `max`."""
+def _total(requests: Sequence[Request], combine: Callable[[Iterable[int]], int]) -> Request:
+    """Combine requests by resource name: `combine` is `sum` or `max`."""
 
     def by_name(amounts: Sequence[Mapping[str, int]]) -> dict[str, int]:
-        return {name: join(each.get(name, 0) for each in amounts) for name in dict.fromkeys(chain(*amounts))}
+        return {name: combine(each.get(name, 0) for each in amounts) for name in dict.fromkeys(chain(*amounts))}
 
     return Request(
-        join(each.cpus for each in requests),
+        combine(each.cpus for each in requests),
         by_name([each.memory_bytes for each in requests]),
         by_name([each.devices for each in requests]),
     )

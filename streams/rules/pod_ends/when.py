@@ -29,7 +29,7 @@ class When(NamedTuple):
     latest: datetime | None = None
 
 
-def agreed(first: When, second: When) -> When:
+def merge_witnesses(first: When, second: When) -> When:
     """Merge two witnesses of an end: the known time, else the overlap of the bounds, else the first's."""
     if first.is_known or second.is_known:
         return first if first.is_known else second

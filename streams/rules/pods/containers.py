@@ -39,7 +39,7 @@ _encode: Final = msgspec.json.Encoder().encode
 Answer = TypeVar("Answer")
 
 
-def memoized(function: Callable[[Pod], Answer]) -> Callable[[Pod], Answer]:
+def memoize(function: Callable[[Pod], Answer]) -> Callable[[Pod], Answer]:
     """Cache answers by the fields that these rules read: pods of one workload and versions of a pod share them."""
     known: dict[bytes, Answer] = {}
 

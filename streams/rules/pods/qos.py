@@ -7,7 +7,7 @@ from typing import Final
 from ingest.model.objects.base import ResourceList, Resources
 from ingest.model.objects.pod import Pod
 from ingest.model.records import PodRecord
-from streams.rules.pods.containers import all_containers, declared_limits, declared_requests, memoized
+from streams.rules.pods.containers import all_containers, declared_limits, declared_requests, memoize
 from streams.rules.values.quantity import nano_units
 
 GUARANTEED: Final = "Guaranteed"
@@ -20,7 +20,7 @@ _CLASSES: Final = frozenset({GUARANTEED, BURSTABLE, BEST_EFFORT, UNKNOWN})
 _COMPARED: Final = ("cpu", "memory")
 
 
-@memoized
+@memoize
 def qos_class(pod: Pod) -> str:
     """Return `Guaranteed`, `Burstable`, `BestEffort` or `Unknown`, by status, else spec. Raises InvalidQuantity."""
     if pod.status.qos_class in _CLASSES:

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from ingest.model.objects.base import ResourceList, Resources
 from ingest.model.objects.pod import Container, ContainerStatus, Pod
-from streams.rules.pods.containers import all_containers, declared_limits, declared_requests, is_sidecar, memoized
+from streams.rules.pods.containers import all_containers, declared_limits, declared_requests, is_sidecar, memoize
 from streams.rules.pods.qos import GUARANTEED, qos_class
 from streams.rules.values.quantity import NANO, nano_in_base_units, nano_to_base_units, nano_units
 
@@ -57,7 +57,7 @@ class _Reported(NamedTuple):
     """True if the additional amount of the resize does not count."""
 
 
-@memoized
+@memoize
 def effective_requests(pod: Pod) -> dict[str, int]:
     """Return what the scheduler reserves for a pod, overhead included, sorted by resource (rules: pod-requests)."""
     return _reserved(pod, without_spec=is_infeasible(pod))
@@ -67,8 +67,8 @@ _SCORED_AS: Final = {"cpu": NANO // 10, "memory": 200 * 1024 * 1024 * NANO}
 """Amounts that each container without a request of them has for the scheduler's scores: 100m and 200Mi."""
 
 
-@memoized
-def unrequested(pod: Pod) -> dict[str, int]:
+@memoize
+def added_by_scores(pod: Pod) -> dict[str, int]:
     """Return what the scheduler's scores add to `effective_requests`, by resource (rules: scheduler-scores)."""
     requests = effective_requests(pod)
     # A pod's own requests are complete, as the API server fills them in from its containers.
@@ -79,19 +79,19 @@ def unrequested(pod: Pod) -> dict[str, int]:
     return {name: more for name in _SCORED_AS if (more := scored.get(name, 0) - requests.get(name, 0))}
 
 
-@memoized
+@memoize
 def wanted_requests(pod: Pod) -> dict[str, int]:
     """Return `effective_requests` as if a resize of the pod were possible."""
     return _reserved(pod, without_spec=False)
 
 
-@memoized
+@memoize
 def running_requests(pod: Pod) -> dict[str, int]:
     """Return `effective_requests` without what a resize wants and the kubelet did not allocate."""
     return _reserved(pod, without_spec=True)
 
 
-@memoized
+@memoize
 def effective_limits(pod: Pod) -> dict[str, int]:
     """Return the sum of the limits that are declared, overhead added to each that is not zero (rules: pod-requests).
 
@@ -103,7 +103,7 @@ def effective_limits(pod: Pod) -> dict[str, int]:
     return nano_in_base_units(_sum(limits, _where_present(nanos(pod.spec.overhead), limits)))
 
 
-@memoized
+@memoize
 def eviction_requests(pod: Pod) -> dict[str, int]:
     """Return the requests that the eviction ranking compares with usage, as the kubelet allocated them
     (rules: eviction-order).
@@ -119,19 +119,19 @@ def eviction_requests(pod: Pod) -> dict[str, int]:
     return nano_in_base_units(_sum(requests, _where_present(nanos(pod.spec.overhead), requests)))
 
 
-@memoized
+@memoize
 def cpu_limit(pod: Pod) -> int | None:
     """Return the pod's cpu limit in millicores; None if a container and the pod have none (rules: cgroup-values)."""
     return _declared_everywhere(pod, "cpu")
 
 
-@memoized
+@memoize
 def memory_limit(pod: Pod) -> int | None:
     """Return the pod's memory limit in bytes; None if a container and the pod have none (rules: cgroup-values)."""
     return _declared_everywhere(pod, "memory")
 
 
-@memoized
+@memoize
 def exclusive_cpus(pod: Pod) -> int:
     """Return how many CPUs the static CPU Manager pins for a pod, if it is the node's policy
     (rules: exclusive-cpus).
@@ -184,7 +184,7 @@ def _own_requests(pod: Pod, *, without_spec: bool) -> _Amounts | None:
         return None
     spec = pod.spec.resources.requests
     seen = [pod.status.allocated_resources, pod.status.resources.requests]
-    resized = _resized(spec or {}, seen, without_spec=without_spec)
+    resized = _larger_amount(spec or {}, seen, without_spec=without_spec)
     return {name: resized.get(name, 0) for name in _pod_level(spec)}
 
 
@@ -224,7 +224,7 @@ def _container_requests(container: Container, reported: _Reported) -> _Amounts:
     if status is None or status.resources is None:
         return nanos(spec)
     seen = [status.allocated_resources, status.resources.requests]
-    return _resized(spec, seen, without_spec=reported.without_spec)
+    return _larger_amount(spec, seen, without_spec=reported.without_spec)
 
 
 def _allocated_requests(container: Container, reported: _Reported) -> _Amounts:
@@ -238,10 +238,10 @@ def _container_limits(container: Container, reported: _Reported) -> _Amounts:
     spec = declared_limits(container.resources)
     if status is None or status.resources is None:
         return nanos(spec)
-    return _resized(spec, [status.resources.limits], without_spec=reported.without_spec)
+    return _larger_amount(spec, [status.resources.limits], without_spec=reported.without_spec)
 
 
-def _resized(spec: ResourceList, seen: list[ResourceList | None], *, without_spec: bool) -> _Amounts:
+def _larger_amount(spec: ResourceList, seen: list[ResourceList | None], *, without_spec: bool) -> _Amounts:
     """Return the larger amount during a resize; an infeasible resize does not count."""
     known = [nanos(each) for each in seen if each is not None]
     return _max(*known) if without_spec else _max(nanos(spec), *known)

@@ -16,7 +16,7 @@ from ingest.model.objects.pod import (
     TopologySpreadConstraint,
 )
 from streams.rules.pods.containers import is_sidecar
-from streams.rules.pods.requests import unrequested
+from streams.rules.pods.requests import added_by_scores
 from streams.rules.scheduling.selectors import Requirement, matches, node_terms, selector
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
@@ -151,12 +151,12 @@ def other_scheduler(name: str) -> str:
     return "" if name == DEFAULT_SCHEDULER else name
 
 
-def unattached(volume: str) -> str:
+def unknown_volume_text(volume: str) -> str:
     """Return the words for a volume whose possible nodes are unknown."""
     return f"where volume {volume} can be attached"
 
 
-def undetermined(claim: str) -> str:
+def unknown_claim_text(claim: str) -> str:
     """Return the words for a claim whose devices are unknown."""
     return f"which nodes have the devices of claim {claim}"
 
@@ -164,8 +164,8 @@ def undetermined(claim: str) -> str:
 def unknowns(constraints: Constraints) -> list[str]:
     """Return the reasons why it is unknown for every node whether it would fit."""
     return [
-        *map(unattached, constraints.volumes),
-        *map(undetermined, constraints.claims),
+        *map(unknown_volume_text, constraints.volumes),
+        *map(unknown_claim_text, constraints.claims),
         *(
             f"which namespaces the {kind} by {term.topology_key} selects"
             for kind, terms in (("affinity", constraints.affinity), ("anti-affinity", constraints.anti_affinity))
@@ -315,7 +315,7 @@ def preferred(text: str) -> Preferences:
 
 
 def preferences_of(pod: Pod) -> Preferences:
-    affinity, added = pod.spec.affinity, unrequested(pod)
+    affinity, added = pod.spec.affinity, added_by_scores(pod)
     if not (affinity or added or pod.spec.topology_spread_constraints):
         return NO_PREFERENCES  # most pods
     nodes = affinity.node_affinity.preferred if affinity and affinity.node_affinity else None

@@ -20,7 +20,7 @@ from ingest.model.objects.resource_claims import (
     ResourceSlice,
     Selector,
 )
-from streams.rules.scheduling.constraints import ClaimedDevices, Constraints, undetermined
+from streams.rules.scheduling.constraints import ClaimedDevices, Constraints, unknown_claim_text
 from streams.rules.scheduling.selectors import NODE_NAME, Terms, meets_any, node_terms
 
 _OF_DRIVER: Final = re.compile(
@@ -292,17 +292,17 @@ def device_reasons(
 ) -> tuple[list[str], list[str]]:
     """Return the scheduler's words for why it does not place the pod there, and what else must be known."""
     reasons = [reason for each in needs for reason in each.reasons]
-    unknown = [undetermined(each.claim) for each in needs if each.unknown]
+    unknown = [unknown_claim_text(each.claim) for each in needs if each.unknown]
     allocated = _allocated([one for each in needs for one in each.wanted], there)
     if allocated is False:
         reasons.append(TOO_FEW)
     elif allocated is None:
-        unknown += [undetermined(each.claim) for each in needs if each.wanted]
+        unknown += [unknown_claim_text(each.claim) for each in needs if each.wanted]
     for each in needs:
         if not meets_any(each.nodes, {**labels, NODE_NAME: node}):
             reasons.append(ELSEWHERE)
         elif each.doubtful:
-            unknown.append(undetermined(each.claim))
+            unknown.append(unknown_claim_text(each.claim))
     return sorted(dict.fromkeys(reasons), key=_asked_first), list(dict.fromkeys(unknown))
 
 

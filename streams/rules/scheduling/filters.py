@@ -182,7 +182,7 @@ def scheduler_reasons(node: NodeState, pod: PodRequest, scheduler_minor: int) ->
     if node.unschedulable and not tolerates(pod.tolerations, UNSCHEDULABLE):
         reasons.append("node(s) were unschedulable")
     reasons += [
-        untolerated(taint.key, taint.value, scheduler_minor)
+        taint_text(taint.key, taint.value, scheduler_minor)
         for taint in untolerated_taints(node, pod)
         if not (node.unschedulable and taint.key == UNSCHEDULABLE.key)
     ]
@@ -307,7 +307,7 @@ def _left_out(scheduler_minor: int) -> str:
     return f"node(s) didn't match Pod's node affinity{'/selector' * (scheduler_minor > 20)}"  # noqa: PLR2004
 
 
-def untolerated(key: str, value: str, scheduler_minor: int) -> str:
+def taint_text(key: str, value: str, scheduler_minor: int) -> str:
     """Return the words for a taint that a pod does not tolerate (rules: scheduler-messages)."""
     if scheduler_minor < 18:  # noqa: PLR2004  these three: versions of its words
         return "node(s) had taints that the pod didn't tolerate"

@@ -30,7 +30,7 @@ _NOT_KNOWN_READY: Final = "whether the node is Ready is unknown"
 _TOLERATED: Final = "the pod tolerates that the node is not Ready: whether it starts is unknown"
 _NOT_READY: Final = "the node is not Ready: whether the pod starts there is unknown"
 _PREEMPTS: Final = "the kubelet may preempt pods for this critical one, which is not judged"
-_CACHES: Final = "which CPUs prefer-align-cpus-by-uncorecache picks is unknown: no source has the caches"
+_CACHES: Final = "which CPUs prefer-align-cpus-by-uncorecache picks is unknown: level 3 caches are not considered"
 
 
 class Judgement(NamedTuple):
@@ -163,18 +163,18 @@ def _kubelet(node: NodeState, settings: Settings, pod: PodRequest) -> tuple[Judg
         if pod.insists:
             return Judgement("not_exclusive", (reason,)), node.machine
         judgement, machine = (
-            (Judgement("fits"), None) if node.machine is None else _admitted(node.machine, settings, pod)
+            (Judgement("fits"), None) if node.machine is None else _judge_admission(node.machine, settings, pod)
         )
         note = f"its CPUs are not pinned there: the CPU Manager's policy is {settings.cpu_policy}"
         return (judgement if judgement.verdict != "fits" else judgement._replace(note=note)), machine
     if node.machine is not None:
-        return _admitted(node.machine, settings, pod)
+        return _judge_admission(node.machine, settings, pod)
     if not pod.exclusive_cpus:
         return Judgement("fits"), None
     return _without_numa_nodes(node.free_cpus, settings, pod), None
 
 
-def _admitted(machine: Machine, settings: Settings, pod: PodRequest) -> tuple[Judgement, Machine]:
+def _judge_admission(machine: Machine, settings: Settings, pod: PodRequest) -> tuple[Judgement, Machine]:
     """Return the kubelet's judgement on a known machine, and what is left of it."""
     admission = admit(machine, settings, pod.containers)
     if not admission.admitted:
@@ -192,7 +192,7 @@ def _without_numa_nodes(free_cpus: int | None, settings: Settings, pod: PodReque
     if free_cpus is None:
         return Judgement("unknown", note="no source reports how many exclusive CPUs are free")
     lump = Machine(lump_topology(max(0, free_cpus)), frozenset(range(max(0, free_cpus))))
-    judgement, _ = _admitted(lump, Settings(topology_scope=settings.topology_scope), pod)
+    judgement, _ = _judge_admission(lump, Settings(topology_scope=settings.topology_scope), pod)
     if judgement.verdict != "fits":
         return judgement
     if settings.topology_policy in {"none", "best-effort"} and not settings.assignment.whole_cores:

@@ -17,7 +17,7 @@ ACROSS_CORES: Final = "distribute-cpus-across-cores"
 BY_SOCKET: Final = "align-by-socket"
 UNCORE_CACHE: Final = "prefer-align-cpus-by-uncorecache"
 NOT_FOLLOWED: Final = (PREFER_CLOSEST,)
-"""Options that choose NUMA nodes by facts unknown here; they rarely change whether a pod is admitted."""
+"""Options that choose NUMA nodes by facts that no table stores; they rarely change whether a pod is admitted."""
 TRUE: Final = ("1", "t", "T", "true", "TRUE", "True")
 """Values of an option that is on."""
 

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from streams.rules.scheduling.constraints import ClaimedVolume, Constraints, unattached
+from streams.rules.scheduling.constraints import ClaimedVolume, Constraints, unknown_volume_text
 from streams.rules.scheduling.selectors import Requirement, Terms, matches, meets_any
 from streams.rules.scheduling.storage import ZONES, Attachment, Claim, Class, Driver, NodeDrivers, Volume
 
@@ -272,7 +272,7 @@ def volume_reasons(
         reasons += [each.reason] if each.reason else []
         reasons += [IN_USE] if each.in_use else []
         if each.unknown or each.in_use is None:
-            unknown.append(unattached(each.volume))
+            unknown.append(unknown_volume_text(each.volume))
         if each.delayed:
             # The scheduler looks at the first one that is reserved for it.
             wanted = len(each.candidates) if each.reserved else crowd[each.storage_class]
@@ -312,7 +312,7 @@ def _choosing(need: Need, node: str, labels: Mapping[str, str], wanted: int) -> 
     if need.maker and meets_any(need.topologies, labels):
         return [], [] if need.room else [f"whether {need.maker} has room for volume {need.volume}"]
     if found or not (need.all_candidates or need.selected_node is not None):
-        return [], [unattached(need.volume)]
+        return [], [unknown_volume_text(need.volume)]
     return [NO_VOLUME], []
 
 

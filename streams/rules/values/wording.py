@@ -49,7 +49,7 @@ def first_of(*cases: tuple[Amount, Amount], otherwise: Amount) -> Amount:
     return Expression(f"multiIf({', '.join(map(sql_of, given))}, {sql_of(otherwise)})")
 
 
-def among(words: Mapping[str, str], key: Amount) -> Amount:
+def lookup(words: Mapping[str, str], key: Amount) -> Amount:
     """Return the words of a key; empty where it has none."""
     if isinstance(key, Expression):
         keys, values = (", ".join(map(literal, each)) for each in (words, words.values()))
@@ -60,11 +60,11 @@ def among(words: Mapping[str, str], key: Amount) -> Amount:
 def counted(number: Amount, one: str, many: str = "") -> Amount:
     """Return a number with its word, such as 1 pod or 2 pods."""
     if isinstance(number, Expression):
-        return choose(number == 1, f"1 {one}", phrase(grouped(number), f" {many or one + 's'}"))
+        return choose(number == 1, f"1 {one}", phrase(format_number(number), f" {many or one + 's'}"))
     return amounts.counted(number, one, many)
 
 
-def grouped(number: Amount) -> Amount:
+def format_number(number: Amount) -> Amount:
     """Return a whole number with thousands separators, such as 32,768."""
     if isinstance(number, Expression):
         threes = f"replaceRegexpAll(reverse(toString({number})), '([0-9]{{3}})\\\\B', '\\\\1,')"
@@ -72,7 +72,7 @@ def grouped(number: Amount) -> Amount:
     return f"{number:,}"
 
 
-def sized(value: Amount) -> Amount:
+def format_bytes(value: Amount) -> Amount:
     """Return bytes in words, such as 14.4 GiB."""
     if not isinstance(value, Expression):
         return amounts.size(value)
@@ -80,7 +80,7 @@ def sized(value: Amount) -> Amount:
     power_of, power = shared(reduce(add, (value >= scale for _, scale in amounts.BYTES)))
     divided, scaled = shared(Expression(f"({value} / exp2(10 * {power_of}))"))
     one, two = (Expression(f"printf('%.{digits}f', {scaled})") for digits in (1, 2))
-    whole = grouped(Expression(f"toInt64(round({scaled}))"))
+    whole = format_number(Expression(f"toInt64(round({scaled}))"))
     digits = first_of(
         ((first < amounts.BYTES[-1][1]) | (divided >= amounts.HIGH), whole),
         (scaled >= amounts.MIDDLE, one),
@@ -90,7 +90,13 @@ def sized(value: Amount) -> Amount:
     return phrase(digits, Expression(f"transform({power}, {[*range(len(amounts.BYTES) + 1)]}, [{names}], '')"))
 
 
-def lasting(seconds: Amount) -> Amount:
+def amount_left(of_bytes: Amount, left: Amount, capacity: Amount) -> Amount:
+    """Return the remaining amount, for example `14.4 GiB of 100 GiB left`."""
+    amounts = (choose(of_bytes, format_bytes(each), format_number(each)) for each in (left, capacity))
+    return phrase(next(amounts), " of ", next(amounts), " left")
+
+
+def format_duration(seconds: Amount) -> Amount:
     """Return a duration of whole seconds in its largest two units, such as 2 h 5 min."""
     if not isinstance(seconds, Expression):
         return in_words(seconds)
@@ -131,7 +137,7 @@ def date_time(at: Amount) -> Amount:
     return Expression(f"formatDateTime({at}, '%F %T', 'UTC')") if isinstance(at, Expression) else f"{at:%F %T}"
 
 
-def shown_to(text: Amount, characters: int) -> Amount:
+def truncate(text: Amount, characters: int) -> Amount:
     if isinstance(text, Expression):
         cut = phrase(Expression(f"substringUTF8({text}, 1, {characters - 1})"), "…")
         return choose(Expression(f"lengthUTF8({text})") > characters, cut, text)

@@ -1,4 +1,4 @@
-"""`make bench-forecast`: every method on series that no constant was chosen by, and on recordings; as Markdown."""
+"""`make bench-forecast`: every method on series that no constant was chosen by, and on captures; as Markdown."""
 
 import argparse
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ TUNED: Final = range(1, 17)
 """Seeds: constants were chosen by the latter alone."""
 WIDER: Final = (15, 20, 30, 45, 60, 90, 120, 180, 240)
 """Minutes that an alarm looks ahead."""
-RECORDINGS: Final = (
+CAPTURES: Final = (
     "node-pressure-k8s-1.36.jsonl.gz",
     "numa-kubelets-k8s-1.36.jsonl.zst",
     "late-joiners.jsonl.gz",
@@ -83,12 +83,12 @@ def main() -> None:
     foretold = {name: [method(each) for each in made] for name, method in METHODS.items()}
     _table([*KINDS, ""], made, foretold)
     _same_lead(made, foretold)
-    print("\n## Recordings\n\nThresholds as they were set on each node at each time, against its kubelet's samples.")
-    for name in RECORDINGS:
-        _recording(EXAMPLES / name)
+    print("\n## Captures\n\nThresholds as they were set on each node at each time, against its kubelet's samples.")
+    for name in CAPTURES:
+        _capture(EXAMPLES / name)
 
 
-def _recording(capture: Path) -> None:
+def _capture(capture: Path) -> None:
     found = backtest(read_ahead([capture]), {"packaged rules": default_rules()})
     series = [each for each in recorded(capture) if len(each.at) > 1]
     print(f"\n### {capture.name}\n\n{len(series)} signals and thresholds, {_events(series)} times met.")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from bench.generate import write_capture
-from bench.measure import apart
+from bench.measure import measure_separately
 from components.command import COMMAND
 from components.proc import children, peak_bytes
 
@@ -58,8 +58,8 @@ def run(folder: Path, nodes: int, pods: int, hours: float) -> Day:
     part = _replayed(folder / "part.jsonl.zst", folder / "part", nodes // PART, pods, samples)
     whole = _replayed(capture, database, nodes, pods, samples)
     size = sum(path.stat().st_size for path in database.rglob("*") if path.is_file())
-    apart("kept_inserts", capture, folder / "kept")
-    engine = apart("same_inserts", capture, folder / "engine")
+    measure_separately("kept_inserts", capture, folder / "kept")
+    engine = measure_separately("same_inserts", capture, folder / "engine")
     return Day(
         nodes,
         pods,

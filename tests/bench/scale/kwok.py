@@ -76,7 +76,7 @@ class Outcome(NamedTuple):
     peak_mib: int
 
 
-class _Told:
+class _Reported:
     """The objects that exist as far as a watcher was told."""
 
     def __init__(self) -> None:
@@ -132,23 +132,23 @@ async def _run(cluster: Cluster, nodes: int, pods: int) -> Outcome:
 
 
 async def _watched(calls: "_Calls", cluster: Cluster, nodes: int, pods: int, filled: float) -> Outcome:
-    told = _Told()
+    reported = _Reported()
     at_first, began, cpu = await calls.dispatched(), time.monotonic(), time.process_time()
-    following = asyncio.create_task(_follow(cluster, told))
-    await _until(following, lambda: [len(told.objects[kind]) for kind in _KINDS] == [nodes, pods])
+    following = asyncio.create_task(_follow(cluster, reported))
+    await _until(following, lambda: [len(reported.objects[kind]) for kind in _KINDS] == [nodes, pods])
     listed, listed_seconds = await calls.dispatched(), time.monotonic() - began
     cpu = time.process_time() - cpu
-    told.changes.clear()
+    reported.changes.clear()
     began = time.monotonic()
     names = "/api/v1/namespaces/default/pods"
     await calls.make(names, (_pod(number, nodes) for number in range(pods, pods + pods // CHANGED)))
     await calls.delete(f"{names}/{_pod(number, nodes)['metadata']['name']}" for number in range(pods // CHANGED))
     await calls.until_running(pods)
     changed, change_seconds = await calls.dispatched(), time.monotonic() - began
-    changes = sum(told.changes.values())
+    changes = sum(reported.changes.values())
     await asyncio.sleep(QUIET_SECONDS)
     quiet = await calls.dispatched()
-    missed, ghosts = await calls.compared(told)
+    missed, ghosts = await calls.compared(reported)
     following.cancel()
     return Outcome(
         nodes,
@@ -169,7 +169,7 @@ async def _watched(calls: "_Calls", cluster: Cluster, nodes: int, pods: int, fil
     )
 
 
-async def _follow(cluster: Cluster, told: _Told) -> None:
+async def _follow(cluster: Cluster, reported: _Reported) -> None:
     settings = LiveSettings(
         cluster="kwok",
         kubeconfig=cluster.kubeconfig("leadsman"),
@@ -179,7 +179,7 @@ async def _follow(cluster: Cluster, told: _Told) -> None:
     live = await Live.connect(settings)
     async with live.deliveries() as deliveries:
         async for delivery in deliveries:
-            told.add(delivery.observation)
+            reported.add(delivery.observation)
             live.acknowledge(delivery)
 
 
@@ -227,13 +227,13 @@ class _Calls:
         ours = counts.pop("global-default", 0)
         return _Dispatched(ours, sum(counts.values()))
 
-    async def compared(self, told: _Told) -> tuple[int, int]:
+    async def compared(self, reported: _Reported) -> tuple[int, int]:
         """Return the number of missed objects and of ghosts in a list now."""
         missed = ghosts = 0
         for kind in _KINDS:
             there = await self._list(kind)
-            missed += len(there.items() - told.objects[kind].items())
-            ghosts += len(told.objects[kind].keys() - there.keys())
+            missed += len(there.items() - reported.objects[kind].items())
+            ghosts += len(reported.objects[kind].keys() - there.keys())
         return missed, ghosts
 
     async def _list(self, kind: str) -> dict[str, str]:

@@ -75,9 +75,9 @@ def browse(steps: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     if not line:
         _browser.cache_clear()
     assert line, "the browser ended"
-    told = json.loads(line)
-    assert "error" not in told, told["error"]
-    found: list[dict[str, Any]] = told["seen"]
+    reported = json.loads(line)
+    assert "error" not in reported, reported["error"]
+    found: list[dict[str, Any]] = reported["seen"]
     return found
 
 

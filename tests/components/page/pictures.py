@@ -1,6 +1,6 @@
 """`PYTHONPATH=.:tests python -m components.page.pictures [FOLDER]`: takes the pictures that README and docs show.
 
-The page is of the recordings in `examples/`, as `make demo` replays them, and of a fleet of 5,000 nodes. With FOLDER,
+The page is of the captures in `examples/`, as `make demo` replays them, and of a fleet of 5,000 nodes. With FOLDER,
 every page in every state is taken into it instead, light and dark, 1440 and 390 wide. Where pngquant is installed,
 they are made small with it.
 """
@@ -61,7 +61,7 @@ def _states(folder: Path, wanted: Mapping[str, tuple[str, str, Mapping[str, int]
 
 
 def _recordings() -> None:
-    """Replay, serve, take the pictures of the recordings."""
+    """Replay, serve, take the pictures of the captures."""
     PICTURES.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="leadsman-pictures-") as folder:
         db = Path(folder) / "db"

@@ -44,7 +44,7 @@ _EVERY: Final = 900
 
 
 def fill_states(folder: Path) -> None:
-    """`folder/states` holds the recordings, a quiet cluster and the fleet; `folder/empty` nothing."""
+    """`folder/states` holds the captures, a quiet cluster and the fleet; `folder/empty` nothing."""
     succeeds("replay", NODE_PRESSURE, LATE_JOINERS, db=folder / "states")
     with connect(f"chdb://{folder / 'states'}") as db:
         _quiet(db)

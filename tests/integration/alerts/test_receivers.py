@@ -139,9 +139,9 @@ def message(alert: Alert) -> tuple[bytes, bytes, Headers]:
 def test_the_recording_through_kafka_reports_each_alert_once(
     pipeline: Pipeline, consumers: Consumers, hook: Hook
 ) -> None:
-    told = consumers.start(f"webhook={hook.url}")
+    reported = consumers.start(f"webhook={hook.url}")
     # a receiver that comes later is told only what fires still
-    told.await_ready(lambda: "following the alerts" in told.last_lines())
+    reported.await_ready(lambda: "following the alerts" in reported.last_lines())
     pipeline.part("work", "0").start()
     pipeline.replay(read_sources([NODE_PRESSURE]))
     eventually("six alerts fired and were resolved", lambda: len(hook.bodies) >= 12)

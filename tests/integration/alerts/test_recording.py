@@ -1,4 +1,4 @@
-"""Alerts on the recording of a real kubelet (rules: recorded-behaviour): what fires, what stays quiet, and
+"""Alerts on the capture of a real kubelet (rules: recorded-behaviour): what fires, what stays quiet, and
 `backtest`.
 """
 
@@ -16,7 +16,7 @@ from components.command import leadsman, succeeds
 from components.rows import dicts
 from ingest.files.sources import read_sources
 from ingest.model.observation import Observed, Unreadable
-from ingest.normalize.decoded import decode
+from ingest.normalize.decode import decode
 from paths import LATE_JOINERS, NODE_PRESSURE
 from sql.database.open import Database
 from sql.landing.batches import DatabaseCheckpoints, Lander
@@ -76,7 +76,7 @@ def test_every_invalid_disk_capacity_includes_the_one_at_the_start(database: Dat
     every = changed(ImageGCInvalidCapacity={"every_invalid_disk_capacity": True})
     replay(database, items(), (*ANALYTICS, *alert_reducers(every)))
     rows = [row for row in alerts(database) if row["alertname"] == "ImageGCInvalidCapacity"]
-    assert [row["status"] for row in rows] == ["firing"]  # two minutes before the end of the recording
+    assert [row["status"] for row in rows] == ["firing"]  # two minutes before the end of the capture
     assert rows[0]["starts_at"].isoformat() > "2026-11-21T04:27:12"
 
 

@@ -257,8 +257,8 @@ def eavesdropping(certificate: Path, key: Path) -> Iterator[tuple[int, list[byte
                 with accepted:
                     try:
                         with context.wrap_socket(accepted, server_side=True) as trusted:
-                            if told := trusted.recv(65536):
-                                heard.append(told)
+                            if reported := trusted.recv(65536):
+                                heard.append(reported)
                     except OSError:
                         continue
 

@@ -162,8 +162,8 @@ def test_what_a_kubelet_has_available_is_what_the_kernels_amounts_give(real_node
         memory = found["machine_memory"]
         file = memory["buffers_bytes"] + memory["cached_bytes"] + memory["swap_cached_bytes"]
         working_set = memory["anonymous_bytes"] + file - memory["inactive_file_bytes"]
-        told = json.loads(real_node.ask("/stats/summary?only_cpu_and_memory=true"))["node"]["memory"]
-        return float(abs(told["availableBytes"] - (memory["total_bytes"] - working_set)) / memory["total_bytes"])
+        reported = json.loads(real_node.ask("/stats/summary?only_cpu_and_memory=true"))["node"]["memory"]
+        return float(abs(reported["availableBytes"] - (memory["total_bytes"] - working_set)) / memory["total_bytes"])
 
     eventually("both are of one moment", lambda: missed_ratio() < 0.02, every_seconds=1.0)
 

@@ -138,7 +138,7 @@ async def _watched(cluster: Cluster, space: Space, logs: Logs) -> None:
     live = await Live.connect(settings)
     async with live.deliveries() as deliveries, asyncio.timeout(PATIENCE_SECONDS):
         async for delivery in deliveries:
-            for record in delivery.received.normalized()[0]:
+            for record in delivery.received.normalize_with_warning()[0]:
                 logs.take(record.folded())
             live.acknowledge(delivery)
             is_listed = delivery.observation.type == "BOOKMARK"

@@ -73,7 +73,7 @@ class Watched:
         live = await Live.connect(self._settings, clock=faster())
         async with live.deliveries() as deliveries:
             async for delivery in deliveries:
-                for record in delivery.received.normalized()[0]:
+                for record in delivery.received.normalize_with_warning()[0]:
                     self.logs.take(record.folded())
                 live.acknowledge(delivery)
 

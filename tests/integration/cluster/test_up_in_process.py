@@ -233,8 +233,8 @@ def test_after_repeated_kills_the_database_equals_a_replay_of_the_capture(cluste
     """And its receiver has each alert, twice only if the kill came while it was sent."""
     with _hook() as hook:
         _kill_again_and_again(cluster, tmp_path, hook)
-    told = zip(hook.nodes, hook.alerts, strict=True)
-    evicted_on = Counter(node for node, alert in told if alert == ("PodsEvicted", "firing"))
+    reported = zip(hook.nodes, hook.alerts, strict=True)
+    evicted_on = Counter(node for node, alert in reported if alert == ("PodsEvicted", "firing"))
     assert evicted_on.keys() == {f"killed-{kill}" for kill in range(KILLS)}
     assert max(evicted_on.values()) <= 2
     _is_replayed(tmp_path)

@@ -3,7 +3,7 @@ cpu-contention).
 
 LEADSMAN_VM=short boots one, under emulation, and takes a minute or two on a machine with nothing else to do.
 LEADSMAN_VM=long records the scenarios `pod_stalls_recorded` and `pod_cpu_recorded` again, in six;
-LEADSMAN_VM_RECORDING names a folder that keeps the recording.
+LEADSMAN_VM_RECORDING names a folder that keeps the capture.
 """
 
 import os
@@ -173,7 +173,7 @@ def test_the_agent_reads_cgroups_of_version_2_of_static_pods_too(busy: VirtualNo
 
 
 def samples_in(recording: Path, least: int = 0) -> int:
-    """Return the number of samples in the recording, or 0 with fewer than `least`. Errors count too: while a kubelet
+    """Return the number of samples in the capture, or 0 with fewer than `least`. Errors count too: while a kubelet
     is silent time passes.
     """
     found = captured(recording, '"stats/summary"')

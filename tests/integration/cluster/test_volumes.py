@@ -119,12 +119,12 @@ def test_pods_fit_where_the_scheduler_puts_them_and_are_refused_in_its_words(
         place.clear()
     assert chosen == {"bound": place.named("a"), "static": place.named("b")}
     succeeds("replay", "--quiet", folder, db=tmp_path / "db")
-    told = rows(
+    reported = rows(
         "SELECT pod, node, reasons, unknowns FROM pending_fit "
         f"WHERE namespace = '{place.id}' AND startsWith(node, '{place.id}')",
         tmp_path / "db",
     )
-    judged = {(pod, node): (reasons, unknowns) for pod, node, reasons, unknowns in told}
+    judged = {(pod, node): (reasons, unknowns) for pod, node, reasons, unknowns in reported}
     assert len(judged) == 8
     for name, node in chosen.items():
         assert [each for each in "ab" if judged[f"q-{name}", place.named(each)] == ([], [])] == [node[-1]]

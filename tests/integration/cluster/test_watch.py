@@ -97,7 +97,7 @@ class Running:
         ]
 
     @property
-    def told(self) -> list[tuple[str, str, str]]:
+    def reported(self) -> list[tuple[str, str, str]]:
         return [
             (one.source, one.type, msgspec.json.decode(one.object)["metadata"]["name"])
             for one in self.observations
@@ -130,9 +130,9 @@ async def test_pods_are_listed_watched_and_deleted(cluster: Cluster) -> None:
         await running.until(lambda it: bool(it.version))
         await space.make_pod("after")
         await space.delete_pod("before")
-        await running.until(lambda it: ("watch", "DELETED", "before") in it.told)
-    assert running.told[0] == ("list", "ADDED", "before")
-    assert ("watch", "ADDED", "after") in running.told
+        await running.until(lambda it: ("watch", "DELETED", "before") in it.reported)
+    assert running.reported[0] == ("list", "ADDED", "before")
+    assert ("watch", "ADDED", "after") in running.reported
     assert running.errors == []
 
 
@@ -169,11 +169,11 @@ async def test_after_compaction_and_410_every_object_and_every_deletion_is_repor
         await running.until(lambda it: any(error.startswith("gap: ") for error in it.errors))
 
     del running.seen[:before]
-    assert [change for change in running.told if change[2] != "stays"] == [
+    assert [change for change in running.reported if change[2] != "stays"] == [
         ("list", "ADDED", "comes"),
         ("list", "DELETED", "goes"),
     ]
-    assert ("list", "ADDED", "stays") not in running.told
+    assert ("list", "ADDED", "stays") not in running.reported
     assert space.tally["pods", "gap"] == 1
 
 
@@ -185,9 +185,9 @@ async def test_a_restart_of_ours_goes_on_where_it_was(cluster: Cluster) -> None:
         await space.delete_pod("goes")
         await space.make_pod("comes")
         running = await space.watch(version=version)
-        await running.until(lambda it: ("watch", "ADDED", "comes") in it.told)
-    assert ("watch", "DELETED", "goes") in running.told
-    assert "stays" not in {name for _, _, name in running.told}
+        await running.until(lambda it: ("watch", "ADDED", "comes") in it.reported)
+    assert ("watch", "DELETED", "goes") in running.reported
+    assert "stays" not in {name for _, _, name in running.reported}
     assert running.errors == []
 
 
@@ -200,7 +200,7 @@ async def test_a_restart_of_ours_after_compaction_reports_a_gap(cluster: Cluster
         await asyncio.to_thread(cluster.restart_api_server)
         running = await space.watch(version=version)
         await running.until(lambda it: bool(it.version))
-    assert {name for _, _, name in running.told} == {"stays", "comes"}
+    assert {name for _, _, name in running.reported} == {"stays", "comes"}
     assert any(f"between version {version} and " in error for error in running.errors)
 
 
@@ -210,10 +210,10 @@ async def test_what_happens_after_a_restart_of_the_api_server_is_seen(cluster: C
         running = await space.watch()
         await running.until(lambda it: bool(it.version))
         async with asyncio.TaskGroup() as group:
-            group.create_task(running.until(lambda it: "after" in {name for _, _, name in it.told}))
+            group.create_task(running.until(lambda it: "after" in {name for _, _, name in it.reported}))
             await asyncio.to_thread(cluster.restart_api_server)
             await space.make_pod("after")
-    assert [name for _, change, name in running.told if change == "ADDED"] == ["before", "after"]
+    assert [name for _, change, name in running.reported if change == "ADDED"] == ["before", "after"]
 
 
 async def test_a_watch_without_changes_or_bookmarks_still_gives_signs_of_life(cluster: Cluster) -> None:
@@ -242,11 +242,11 @@ async def test_a_connection_that_hangs_is_made_anew_and_loses_nothing(cluster: C
         running = await space.watch(port=wire.port, silence_seconds=1.0)
         await running.until(lambda it: bool(it.version))
         await space.make_pod("before")
-        await running.until(lambda it: ("watch", "ADDED", "before") in it.told)
+        await running.until(lambda it: ("watch", "ADDED", "before") in it.reported)
         wire.hang()
         await space.make_pod("meanwhile")
         began = time.monotonic()
-        following = asyncio.ensure_future(running.until(lambda it: ("watch", "ADDED", "meanwhile") in it.told))
+        following = asyncio.ensure_future(running.until(lambda it: ("watch", "ADDED", "meanwhile") in it.reported))
         await until(lambda: space.tally["pods", "silent"])
         wire.cut()
         wire.mend()
@@ -260,7 +260,7 @@ async def test_an_object_of_3_mb_is_reported_whole(cluster: Cluster) -> None:
         running = await space.watch()
         await running.until(lambda it: bool(it.version))
         await space.make_pod("large", ["<" * 550_000])
-        await running.until(lambda it: ("watch", "ADDED", "large") in it.told)
+        await running.until(lambda it: ("watch", "ADDED", "large") in it.reported)
     (large,) = running.observations
     assert len(large.object) > 3_000_000
     assert msgspec.json.decode(large.object)["spec"]["containers"][0]["args"] == ["<" * 550_000]
@@ -272,7 +272,7 @@ async def test_an_object_past_the_limit_is_reported_by_its_name_and_the_stream_g
         await running.until(lambda it: bool(it.version))
         await space.make_pod("large", ["<" * 550_000])
         await space.make_pod("small")
-        await running.until(lambda it: ("watch", "ADDED", "small") in it.told)
+        await running.until(lambda it: ("watch", "ADDED", "small") in it.reported)
     assert space.tally["pods", "oversized"] == 1
     (error,) = running.errors
     assert f"ADDED {space.name}/large, version " in error
@@ -293,7 +293,7 @@ async def test_a_heartbeat_of_a_node_is_dropped_and_counted(cluster: Cluster) ->
                 body = {"status": {"conditions": [condition]}}
                 await asyncio.to_thread(cluster.request, "PATCH", f"/api/v1/nodes/{node}/status", body)
             await space.request("DELETE", f"/api/v1/nodes/{node}")
-            await running.until(lambda it: ("watch", "DELETED", node) in it.told)
+            await running.until(lambda it: ("watch", "DELETED", node) in it.reported)
     seen = [
         found
         for one in running.observations
@@ -343,14 +343,14 @@ async def test_without_permission_for_pods_the_nodes_are_still_seen(cluster: Clu
 
 async def _degraded_when_seen(live: Live, node: str) -> Mapping[str, str]:
     """Return what is degraded once the node was seen and the pods were refused."""
-    told = set()
+    reported = set()
     async with live.deliveries() as deliveries, asyncio.timeout(PATIENCE_SECONDS):
         async for delivery in deliveries:
             if delivery.observation.type in {"INVENTORY", "BOOKMARK"}:
                 continue
             thing = msgspec.json.decode(delivery.observation.object)
-            told.add((delivery.observation.resource, thing.get("error") or thing["metadata"]["name"]))
-            if ("nodes", node) in told and "pods" in live.degraded():
+            reported.add((delivery.observation.resource, thing.get("error") or thing["metadata"]["name"]))
+            if ("nodes", node) in reported and "pods" in live.degraded():
                 break
     return live.degraded()
 

@@ -1,4 +1,4 @@
-"""Reads the recording of a node under pressure: its Events and the pods' own status."""
+"""Reads the capture of a node under pressure: its Events and the pods' own status."""
 
 from typing import Final
 

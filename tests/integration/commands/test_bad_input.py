@@ -171,12 +171,14 @@ WRONG_FILES: Final = {
 def test_each_wrong_file_is_reported_by_its_name_and_what_to_do(tmp_path: Path) -> None:
     for name, (content, _) in WRONG_FILES.items():
         (tmp_path / name).write_bytes(content)
-    told = []
+    reported = []
     for names in batched(WRONG_FILES, 4):
         done = leadsman("inspect", *(tmp_path / name for name in names))
         assert (done.returncode, done.stdout) == (NO_SOURCE, "")
-        told += done.stderr.removeprefix("leadsman: ").split(f"; {tmp_path}/")
-    by_name = sorted((message.removeprefix(f"{tmp_path}/") for message in told), key=lambda each: each.split(":")[0])
+        reported += done.stderr.removeprefix("leadsman: ").split(f"; {tmp_path}/")
+    by_name = sorted(
+        (message.removeprefix(f"{tmp_path}/") for message in reported), key=lambda each: each.split(":")[0]
+    )
     for message, (name, (_, reason)) in zip(by_name, sorted(WRONG_FILES.items()), strict=True):
         assert message.startswith(f"{name}: {reason}")
 
@@ -242,9 +244,9 @@ def test_sql_in_names_stays_text(hostile: tuple[Path, str]) -> None:
 
 
 def test_what_a_cluster_named_reaches_no_terminal_as_an_escape_or_as_markup(hostile: tuple[Path, str]) -> None:
-    db, told = hostile
+    db, reported = hostile
     table = succeeds("query", "evicted_pods", db=db)
-    for printed in (told, table):
+    for printed in (reported, table):
         assert set("\x1b\x07\u202e") & set(printed) == set()
         assert "\\x1b[31mred" in printed
         assert MARKUP_POD in printed
@@ -284,7 +286,7 @@ def test_a_database_that_another_process_holds_is_reported_with_that_process(
 
 
 @pytest.mark.parametrize(
-    ("insert", "told"),
+    ("insert", "reported"),
     [
         (
             "VALUES (9000, '9000_create_moons', 'x', now(), '99')",
@@ -297,28 +299,28 @@ def test_a_database_that_another_process_holds_is_reported_with_that_process(
     ],
 )
 def test_a_database_of_another_schema_is_refused_by_the_migrations_name(
-    insert: str, told: str, migrated_folder: Path, folder: Path, tmp_path: Path
+    insert: str, reported: str, migrated_folder: Path, folder: Path, tmp_path: Path
 ) -> None:
     db = shutil.copytree(migrated_folder, tmp_path / "db", symlinks=True)
     with connect(f"chdb://{db}") as database:
         database.command(f"INSERT INTO schema_migrations {insert}")
     done = leadsman("replay", folder / "not_json.jsonl", db=db)
     assert (done.returncode, done.stdout) == (SCHEMA, "")
-    assert told in done.stderr
+    assert reported in done.stderr
 
 
 @pytest.mark.parametrize(
-    ("db", "status", "told"),
+    ("db", "status", "reported"),
     [
         ("http://u:s3cret@127.0.0.1:9/x", NO_DATABASE, "no ClickHouse answers there"),
         ("mysql://u:s3cret@h/x", USAGE, "begins with chdb:, http: or https:"),
         ("chdb://", USAGE, "lacks the folder of the database"),
     ],
 )
-def test_a_database_that_is_not_there_is_reported_without_its_password(db: str, status: int, told: str) -> None:
+def test_a_database_that_is_not_there_is_reported_without_its_password(db: str, status: int, reported: str) -> None:
     done = leadsman("query", "nodes", db=db)
     assert done.returncode == status
-    assert told in done.stderr
+    assert reported in done.stderr
     assert "s3cret" not in done.stderr
 
 
@@ -342,7 +344,7 @@ def test_asking_a_database_that_is_missing_or_empty_reports_how_to_make_one(tmp_
 
 
 @pytest.mark.parametrize(
-    ("arguments", "status", "told"),
+    ("arguments", "status", "reported"),
     [
         (("nonesuch",), USAGE, "there is no saved query 'nonesuch'. There are: alert_coverage, "),
         (
@@ -355,16 +357,16 @@ def test_asking_a_database_that_is_missing_or_empty_reports_how_to_make_one(tmp_
     ],
 )
 def test_a_wrong_question_is_refused_in_one_line(
-    arguments: tuple[str, ...], status: int, told: str, hostile: tuple[Path, str]
+    arguments: tuple[str, ...], status: int, reported: str, hostile: tuple[Path, str]
 ) -> None:
     done = leadsman("query", *arguments, db=hostile[0])
     assert (done.returncode, done.stdout) == (status, "")
-    assert told in done.stderr
+    assert reported in done.stderr
     assert done.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "reported"),
     [
         (("query", "nodes", "--param", "x"), "'x' is not K=V"),
         (("query", "nodes", "--sql", "SELECT 1"), "give a saved query's name or --sql, not both"),
@@ -375,7 +377,7 @@ def test_a_wrong_question_is_refused_in_one_line(
         (("float",), "No such command 'float'"),
     ],
 )
-def test_wrong_usage_is_reported(arguments: tuple[str, ...], told: str) -> None:
+def test_wrong_usage_is_reported(arguments: tuple[str, ...], reported: str) -> None:
     done = CliRunner().invoke(app, arguments)
     assert (done.exit_code, done.stdout) == (USAGE, "")
-    assert told in done.stderr
+    assert reported in done.stderr

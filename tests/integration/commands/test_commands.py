@@ -1,6 +1,6 @@
 """The commands as a user types them (commands.md).
 
-The recording is documented (rules: recorded-behaviour). `test_replay` looks at its rows, this at how the
+The capture is documented (rules: recorded-behaviour). `test_replay` looks at its rows, this at how the
 commands behave.
 """
 
@@ -93,9 +93,9 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
 
 
 def test_the_demo_names_each_evicted_pod_and_for_what(demo: tuple[str, str]) -> None:
-    told = re.findall(r"Pod default/(\S+) was evicted: low on ([\w ]+),", demo[0])
-    assert len(told) == len(EVICTED)
-    assert {pod: resource.replace(" ", "-") for pod, resource in told} == EVICTED
+    reported = re.findall(r"Pod default/(\S+) was evicted: low on ([\w ]+),", demo[0])
+    assert len(reported) == len(EVICTED)
+    assert {pod: resource.replace(" ", "-") for pod, resource in reported} == EVICTED
 
 
 def test_the_demo_reports_the_storm_at_admission_as_one_line(demo: tuple[str, str]) -> None:
@@ -119,13 +119,13 @@ def test_the_demo_reports_pressure_and_how_long_it_lasted(demo: tuple[str, str])
 
 
 def test_what_the_demo_says_to_ask_next_can_be_asked(demo: tuple[str, str]) -> None:
-    told, dsn = demo
+    reported, dsn = demo
     suggested = re.findall(
-        rf"LEADSMAN_DB={re.escape(dsn)} {re.escape(COMMAND)} query (?!every saved)([a-z_]+) ", told
+        rf"LEADSMAN_DB={re.escape(dsn)} {re.escape(COMMAND)} query (?!every saved)([a-z_]+) ", reported
     )
     assert len(suggested) >= 3
     assert set(suggested) <= {query.name for query in saved_queries()}
-    assert "every saved question" in told
+    assert "every saved question" in reported
     first, *others = suggested
     typed = ["/bin/sh", "-c", f"{shlex.quote(COMMAND)} query {first}"]
     asked = subprocess.run(
@@ -166,10 +166,10 @@ def test_query_alone_lists_every_saved_query_with_its_line() -> None:
 
 
 def test_inspect_reports_what_a_capture_holds_and_writes_nothing(tmp_path: Path) -> None:
-    told = succeeds("inspect", NODE_PRESSURE, cwd=tmp_path)
-    assert "975 observations, 1 node" in told
-    assert "from 2026-11-21T04:17:07Z to 2026-11-21T04:29:00Z" in told
-    assert "real-node-1  v1.36.3" in told
+    reported = succeeds("inspect", NODE_PRESSURE, cwd=tmp_path)
+    assert "975 observations, 1 node" in reported
+    assert "from 2026-11-21T04:17:07Z to 2026-11-21T04:29:00Z" in reported
+    assert "real-node-1  v1.36.3" in reported
     assert list(tmp_path.iterdir()) == []
 
 
@@ -196,8 +196,8 @@ def test_since_is_inclusive_and_until_is_not(tmp_path: Path) -> None:
     written = tmp_path / "capture.jsonl"
     written.write_text(jsonl(pod(f"12:00:0{number}", f"p-{number}", "n", type_="ADDED") for number in (1, 2, 3)))
     between = ("--since", "2026-07-01T14:00:02+02:00", "--until", "2026-07-01T12:00:03")
-    told = succeeds("replay", written, *between, db=tmp_path / "db")
-    assert "2 observations outside --since and --until skipped." in told
+    reported = succeeds("replay", written, *between, db=tmp_path / "db")
+    assert "2 observations outside --since and --until skipped." in reported
     assert rows("SELECT pod FROM pod_bindings", tmp_path / "db") == [("p-2",)]
 
 
@@ -218,9 +218,9 @@ def test_what_kubectl_saved_becomes_rows(tmp_path: Path) -> None:
     ):
         path.write_text(json.dumps({"kind": kind, "apiVersion": "v1", "items": [item]}))
     (dump / "default" / "logs.txt").write_text("not read")
-    told = succeeds("replay", tmp_path / "get.json", dump, "--cluster", "shop", db=tmp_path / "db")
-    assert "Skipped kinds that Leadsman does not use: 1 Secret." in told
-    assert "Pod default/p-list was evicted" in told
+    reported = succeeds("replay", tmp_path / "get.json", dump, "--cluster", "shop", db=tmp_path / "db")
+    assert "Skipped kinds that Leadsman does not use: 1 Secret." in reported
+    assert "Pod default/p-list was evicted" in reported
     found = rows(
         """
         SELECT DISTINCT 'node', cluster, node FROM nodes
@@ -291,8 +291,8 @@ def test_ctrl_c_ends_a_replay_in_one_line(long_capture: Path, tmp_path: Path) ->
         finally:
             stopped.kill()
     assert (stopped.returncode, output) == (INTERRUPTED, "")
-    told = "leadsman: interrupted; stored data stays, and the same command resumes the rest\n"
-    assert PROGRESS.sub("", errors) == told
+    reported = "leadsman: interrupted; stored data stays, and the same command resumes the rest\n"
+    assert PROGRESS.sub("", errors) == reported
 
 
 def test_a_reader_that_goes_away_is_no_error(demo: tuple[str, str]) -> None:

@@ -1,6 +1,6 @@
-"""The recording of a node under pressure: ends of pods, growth of disks and stalls, held against its own lines.
+"""The capture of a node under pressure: ends of pods, growth of disks and stalls, held against its own lines.
 
-What must be found is read from the recording here, without any code of Leadsman's: the kubelet's Events, the pods'
+What must be found is read from the capture here, without any code of Leadsman's: the kubelet's Events, the pods'
 conditions and statuses, the samples.
 """
 
@@ -25,7 +25,7 @@ LOST: Final = "ContainerStatusUnknown"
 FREED_LITTLE: Final = "FreeDiskSpaceFailed"
 AT_ONCE: Final = timedelta(seconds=2)
 DISK_THRESHOLD: Final = 68_088 * 1024**2
-"""`nodefs.available` of the kubelet's settings in the recording; the Events name it too."""
+"""`nodefs.available` of the kubelet's settings in the capture; the Events name it too."""
 TO_THE_MILLISECOND: Final = 1e-5
 """Relative: times of samples are rounded to it before the slope."""
 DISK_PRESSURE_AT: Final = "2026-11-21T04:20:20"
@@ -69,7 +69,7 @@ def witnessed() -> dict[str, dict[str, tuple[str, datetime]]]:
     """Cause and first record by UID and kind of witness."""
     found: dict[str, dict[str, tuple[str, datetime]]] = {}
     for line in lines():
-        each, ts = line["object"], moment(line["ts"])
+        each, ts = line["object"], parse_time(line["ts"])
         if line["resource"] == "events" and each["involvedObject"]["kind"] == "Pod" and each["reason"] == "Evicted":
             of_uid = found.setdefault(each["involvedObject"]["uid"], {})
             of_uid.setdefault("event", (of_message(each["message"]), ts))
@@ -78,7 +78,7 @@ def witnessed() -> dict[str, dict[str, tuple[str, datetime]]]:
     return found
 
 
-def moment(text: str) -> datetime:
+def parse_time(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
@@ -109,7 +109,7 @@ def expected(*, events: bool = True, pods: bool = True) -> dict[str, End]:
 
 @pytest.fixture(scope="module")
 def replayed(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """The database of the whole recording, of one without a resource, or of its beginning."""
+    """The database of the whole capture, of one without a resource, or of its beginning."""
 
     @cache
     def replay(without: str = "", until: str = "") -> Path:
@@ -173,7 +173,7 @@ def test_image_gc_freed_nothing_as_often_as_the_kubelet_reported(replayed: Calla
 
 
 class Growth(NamedTuple):
-    """Return the use outside of pods and images, over the samples of the recording or its beginning."""
+    """Return the use outside of pods and images, over the samples of the capture or its beginning."""
 
     last: int
     available: int
@@ -183,7 +183,7 @@ class Growth(NamedTuple):
 
 def growth(until: str = "9") -> Growth:
     """The slope by least squares: one file system holds images, logs and volumes."""
-    samples = [(moment(line["ts"]), each) for line, each in objects("stats/summary") if line["ts"] < until]
+    samples = [(parse_time(line["ts"]), each) for line, each in objects("stats/summary") if line["ts"] < until]
     others = [each["node"]["fs"]["usedBytes"] - of_images_and_pods(each) for _, each in samples]
     at, last = samples[-1]
     slope = linear_regression([(ts - at).total_seconds() for ts, _ in samples], others).slope
@@ -209,7 +209,7 @@ def test_evicted_pods_are_not_blamed_for_a_disk_filled_from_outside(replayed: Ca
     ((used, slope, seconds),) = rows(GROWN, database)
     assert (used, slope) == (filled.last, pytest.approx(filled.bytes_per_second, rel=TO_THE_MILLISECOND))
     assert seconds == pytest.approx((filled.available - DISK_THRESHOLD) / slope)
-    first = min(moment(each["lastTimestamp"]) for _, each in objects("events") if is_eviction_for_disk(each))
+    first = min(parse_time(each["lastTimestamp"]) for _, each in objects("events") if is_eviction_for_disk(each))
     assert abs(filled.at + timedelta(seconds=seconds) - first) < timedelta(seconds=5)
 
     of_pods = rows("SELECT pod, bytes_per_second FROM disk_growth WHERE kind = 'pod'", database)

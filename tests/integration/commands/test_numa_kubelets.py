@@ -1,6 +1,6 @@
 """Leadsman agrees with the decisions of six real kubelets 1.36.3.
 
-`examples/numa-kubelets-k8s-1.36.jsonl.zst` is the recording: machines of 24 to 128 CPUs, each policy and option of
+`examples/numa-kubelets-k8s-1.36.jsonl.zst` is the capture: machines of 24 to 128 CPUs, each policy and option of
 the Topology, CPU and memory managers. Five times each kubelet was asked, pod by pod, what it would admit: these are
 the sweeps of `numa-kubelets-k8s-1.36.expected.json`, whose `fields` explain each column. Nothing in it is ours.
 """
@@ -19,7 +19,7 @@ from components.rows import dicts
 from fakes.admission import kubelet_judgement
 from ingest.files.ahead import read_ahead
 from ingest.model.cpuset import format_cpuset
-from ingest.normalize.decoded import Decoded
+from ingest.normalize.decode import Decoded
 from sql.database.open import Database, connect
 from sql.landing.batches import DatabaseCheckpoints, Lander
 from sql.questions.fit import ClusterFacts, read_known
@@ -62,7 +62,7 @@ class Asked(NamedTuple):
         return f"{self.reason}: {self.message}" if not self.taken else ""
 
 
-class Recording(NamedTuple):
+class Capture(NamedTuple):
     """Contents of the database at each sweep, and its rows at the end."""
 
     known: dict[str, ClusterFacts]
@@ -70,14 +70,14 @@ class Recording(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def recording(tmp_path_factory: pytest.TempPathFactory) -> Recording:
-    """The recording, replayed in pieces up to each sweep."""
+def capture(tmp_path_factory: pytest.TempPathFactory) -> Capture:
+    """The capture, replayed in pieces up to each sweep."""
     items = list(read_ahead([EXAMPLE]))
     known, start = {}, 0
     with connect(f"chdb://{tmp_path_factory.mktemp('numa') / 'db'}") as database:
         migrate(database)
         for sweep in expected()["sweeps"]:
-            at = moment(sweep["ts"])
+            at = parse_time(sweep["ts"])
             end = next(i for i, item in enumerate(items) if item.ts is not None and item.ts > at)
             replay(database, items[start:end])
             known[sweep["sweep"]], start = read_known(database), end
@@ -93,7 +93,7 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Recording:
                 "dead_letters",
             )
         }
-    return Recording(known, tables)
+    return Capture(known, tables)
 
 
 def replay(database: Database, items: Sequence[Decoded]) -> None:
@@ -102,13 +102,13 @@ def replay(database: Database, items: Sequence[Decoded]) -> None:
         Replay(analytics(timedelta(minutes=1)), lander, DatabaseCheckpoints(database)).run(items)
 
 
-def moment(text: str) -> datetime:
+def parse_time(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
-def answers(recording: Recording, sweep: str) -> Iterator[tuple[Asked, Candidate, NodeAnswer]]:
+def answers(capture: Capture, sweep: str) -> Iterator[tuple[Asked, Candidate, NodeAnswer]]:
     """Each question with the node as it was known and what is said of it."""
-    known = recording.known[sweep]
+    known = capture.known[sweep]
     by_node = {each.state.node: each for each in known.candidates}
     for row in next(each["answers"] for each in expected()["sweeps"] if each["sweep"] == sweep):
         asked = Asked(*row)
@@ -127,7 +127,7 @@ def pod(asked: Asked) -> Any:
 
 
 def picks_by_cache(candidate: Candidate) -> bool:
-    """The kubelet minds last-level caches, which the recording does not have."""
+    """The kubelet minds last-level caches, which the capture does not have."""
     return candidate.state.settings[0].prefer_uncore_cache
 
 
@@ -137,16 +137,16 @@ def test_every_question_is_there() -> None:
 
 
 @pytest.mark.parametrize("sweep", SWEEPS)
-def test_as_many_pods_are_taken_as_the_kubelet_took(recording: Recording, sweep: str) -> None:
-    wrong = [(asked, said) for asked, _, said in answers(recording, sweep) if said.pods != asked.taken]
+def test_as_many_pods_are_taken_as_the_kubelet_took(capture: Capture, sweep: str) -> None:
+    wrong = [(asked, said) for asked, _, said in answers(capture, sweep) if said.pods != asked.taken]
     assert wrong == []
 
 
 @pytest.mark.parametrize("sweep", SWEEPS)
-def test_refusals_are_in_the_kubelets_words(recording: Recording, sweep: str) -> None:
+def test_refusals_are_in_the_kubelets_words(capture: Capture, sweep: str) -> None:
     """These pods were bound by name, so that the kubelet saw what a scheduler would have kept from it."""
     wrong = []
-    for asked, candidate, _ in answers(recording, sweep):
+    for asked, candidate, _ in answers(capture, sweep):
         said = "".join(kubelet_judgement(candidate.state, pod(asked)).reasons)
         if said != asked.refusal:
             wrong.append((asked, said))
@@ -154,9 +154,9 @@ def test_refusals_are_in_the_kubelets_words(recording: Recording, sweep: str) ->
 
 
 @pytest.mark.parametrize("sweep", SWEEPS)
-def test_pods_lie_on_the_numa_nodes_that_the_kubelet_chose(recording: Recording, sweep: str) -> None:
+def test_pods_lie_on_the_numa_nodes_that_the_kubelet_chose(capture: Capture, sweep: str) -> None:
     wrong, unknown = [], set()
-    for asked, candidate, said in answers(recording, sweep):
+    for asked, candidate, said in answers(capture, sweep):
         if not asked.taken:
             continue
         if said.numa_nodes:
@@ -171,9 +171,9 @@ def test_pods_lie_on_the_numa_nodes_that_the_kubelet_chose(recording: Recording,
 
 
 @pytest.mark.parametrize("sweep", SWEEPS)
-def test_the_very_cpus_are_those_that_the_kubelet_picked(recording: Recording, sweep: str) -> None:
+def test_the_very_cpus_are_those_that_the_kubelet_picked(capture: Capture, sweep: str) -> None:
     wrong = []
-    for asked, candidate, _ in answers(recording, sweep):
+    for asked, candidate, _ in answers(capture, sweep):
         machine, settings, picked = candidate.state.machine, candidate.state.settings[0], []
         assert machine is not None
         if picks_by_cache(candidate):
@@ -187,31 +187,31 @@ def test_the_very_cpus_are_those_that_the_kubelet_picked(recording: Recording, s
     assert wrong == []
 
 
-def test_every_refusal_of_the_recording_is_a_row(recording: Recording) -> None:
+def test_every_refusal_of_the_recording_is_a_row(capture: Capture) -> None:
     rows = defaultdict(list)
-    for row in recording.tables["numa_admission_failures"]:
+    for row in capture.tables["numa_admission_failures"]:
         rows[row["uid"]].append(row)
     named = ("node", "pod", "reason", "message", "requested_cpus")
     found = {uid: [tuple(row[name] for name in named) for row in of_pod] for uid, of_pod in rows.items()}
     assert found == {uid: [tuple(values[:5])] for uid, *values in expected()["refused"]}
 
 
-def test_what_a_node_had_free_before_a_refusal_is_reported(recording: Recording) -> None:
+def test_what_a_node_had_free_before_a_refusal_is_reported(capture: Capture) -> None:
     rows = {
-        row["uid"]: (row["free_cpus"], row["largest_fit_cpus"]) for row in recording.tables["numa_admission_failures"]
+        row["uid"]: (row["free_cpus"], row["largest_fit_cpus"]) for row in capture.tables["numa_admission_failures"]
     }
     calm = {uid: (free, fit) for uid, _, _, _, _, _, free, fit, is_calm, _ in expected()["refused"] if is_calm}
     assert len(calm) == 55
     assert {uid: rows[uid] for uid in calm} == calm
 
 
-def test_numbers_of_numa_nodes_are_those_of_the_kubelet(recording: Recording) -> None:
+def test_numbers_of_numa_nodes_are_those_of_the_kubelet(capture: Capture) -> None:
     columns = ("numa_node", "cpus", "reserved_cpus", "exclusive_cpus", "free_cpus", "cores", "free_cores")
     totals = ("skew_ratio", "mean_absolute_deviation", "free_cpus", "largest_fit_cpus", "stranded_cpus")
     for ts, node, numa_nodes, skew in expected()["states"]:
-        seen = {row["numa_node"]: row for row in before(recording.tables["numa_allocations"], node, moment(ts))}
+        seen = {row["numa_node"]: row for row in before(capture.tables["numa_allocations"], node, parse_time(ts))}
         assert [[row[name] for name in columns] for _, row in sorted(seen.items())] == numa_nodes, (ts, node)
-        total = before(recording.tables["numa_skew"], node, moment(ts))[-1]
+        total = before(capture.tables["numa_skew"], node, parse_time(ts))[-1]
         assert [total[name] for name in totals] == pytest.approx(skew), (ts, node)
 
 
@@ -219,26 +219,25 @@ def before(rows: Sequence[dict[str, Any]], node: str, until: datetime) -> list[d
     return [row for row in rows if row["node"] == node and row["ts"] <= until]
 
 
-def test_pods_hold_the_cpus_that_the_kubelet_gave_them(recording: Recording) -> None:
+def test_pods_hold_the_cpus_that_the_kubelet_gave_them(capture: Capture) -> None:
     held = {
-        (row["uid"], row["container"], row["cpuset"], tuple(row["numa_nodes"]))
-        for row in recording.tables["numa_pods"]
+        (row["uid"], row["container"], row["cpuset"], tuple(row["numa_nodes"])) for row in capture.tables["numa_pods"]
     }
     given = {(uid, container, cpuset, tuple(numa)) for uid, container, cpuset, numa in expected()["pods"]}
     assert given - held == set()
 
 
-def test_at_the_end_each_node_is_as_full_as_its_kubelet_says(recording: Recording) -> None:
-    last = {row["node"]: row for row in recording.tables["numa_skew"] if row["scope"] == "node"}
+def test_at_the_end_each_node_is_as_full_as_its_kubelet_says(capture: Capture) -> None:
+    last = {row["node"]: row for row in capture.tables["numa_skew"] if row["scope"] == "node"}
     ratios = {node: row["exclusive_cpus"] / row["allocatable_cpus"] for node, row in last.items()}
     assert ratios == pytest.approx(expected()["end"]["ratio"])
 
 
-def test_the_nodes_that_joined_late_are_the_youngest_group(recording: Recording) -> None:
-    last = recording.tables["late_joiners"][-1]
+def test_the_nodes_that_joined_late_are_the_youngest_group(capture: Capture) -> None:
+    last = capture.tables["late_joiners"][-1]
     assert last["youngest_nodes"] == expected()["late"]
     assert last["oldest_nodes"] == ["numa-4", "numa-1", "numa-2", "numa-3"]
 
 
-def test_nothing_of_the_recording_is_a_dead_letter(recording: Recording) -> None:
-    assert recording.tables["dead_letters"] == []
+def test_nothing_of_the_recording_is_a_dead_letter(capture: Capture) -> None:
+    assert capture.tables["dead_letters"] == []

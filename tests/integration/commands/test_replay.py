@@ -1,6 +1,6 @@
-"""The recording of a real incident through the real command: the rows that it must give.
+"""The capture of a real incident through the real command: the rows that it must give.
 
-The expected findings are those of the recorded behaviour (rules: recorded-behaviour) and of the recording itself.
+The expected findings are those of the recorded behaviour (rules: recorded-behaviour) and of the capture itself.
 """
 
 import json
@@ -39,7 +39,7 @@ def replay(database: Path, *commands: Sequence[Path]) -> Replayed:
 
 @pytest.fixture(scope="module")
 def pieces(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """The recording cut in three, the second of them compressed."""
+    """The capture cut in three, the second of them compressed."""
     folder = tmp_path_factory.mktemp("pieces")
     items = [item for item in read_sources([NODE_PRESSURE]) if isinstance(item, Observed)]
     paths = []
@@ -139,8 +139,8 @@ def test_image_gc_freed_too_little_twice_and_then_started_benignly(found: Rows) 
 
 
 def test_memory_pressure_was_once_and_disk_pressure_twice(found: Rows) -> None:
-    told = [row for row in found["pressure_changes"] if not row["kubelet_restart"]]
-    changes = sorted((row["at"], row["condition"], row["status"]) for row in told)
+    reported = [row for row in found["pressure_changes"] if not row["kubelet_restart"]]
+    changes = sorted((row["at"], row["condition"], row["status"]) for row in reported)
     assert changes == [
         ("04:19:11", "MemoryPressure", 1),
         ("04:20:02", "MemoryPressure", 0),
@@ -162,7 +162,7 @@ def test_nothing_of_the_recording_is_bad(found: Rows) -> None:
 
 def test_the_command_prints_the_story(whole: Replayed) -> None:
     assert "975 observations read, 975 new, 0 known already." in whole.output
-    for told in (
+    for reported in (
         "Pod default/hog-775668d95b-wcnzb was evicted",
         "69 pods were rejected at admission",
         "failed once at the start",
@@ -170,7 +170,7 @@ def test_the_command_prints_the_story(whole: Replayed) -> None:
         "5 pods evicted for ephemeral storage",
         "ReplicaSet filler-66d86cc6d4 in default, 69 times",
     ):
-        assert told in whole.output
+        assert reported in whole.output
 
 
 def test_the_digest_has_every_table_and_nothing_else(whole: Replayed) -> None:
@@ -195,7 +195,7 @@ def test_in_pieces_one_by_one_and_at_once_into_another_database_it_is_the_same(
 
 
 def test_alerts_fire_by_the_rules_of_the_settings(tmp_path: Path) -> None:
-    """A worker fires them: the recording has pods that were rejected, and these rules ignore them."""
+    """A worker fires them: the capture has pods that were rejected, and these rules ignore them."""
     (tmp_path / "rules.yaml").write_text("alerts:\n  PodsRejected:\n    enabled: false\n")
     (tmp_path / "settings.yaml").write_text(f"alerts:\n  rules: {tmp_path / 'rules.yaml'}\n")
     options = ("--quiet", f"--config={tmp_path / 'settings.yaml'}")

@@ -118,7 +118,7 @@ def test_the_list_has_a_line_a_question_under_the_heading_of_its_group() -> None
 
 
 def test_no_rows_name_the_input_that_was_never_seen(asked: Database) -> None:
-    """The second recording has no statistics; the first one has Events of all kinds and no blind spot."""
+    """The second capture has no statistics; the first one has Events of all kinds and no blind spot."""
     assert "Cluster late-joiners: no statistics of kubelets (/stats/summary) were seen" in why_empty(
         asked, saved_query("stalls"), {}
     )

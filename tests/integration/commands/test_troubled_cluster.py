@@ -21,7 +21,7 @@ from sql.database.open import connect
 DUMP = EXAMPLES / "troubled-cluster.json"
 
 
-class Told(NamedTuple):
+class Reported(NamedTuple):
     """The words of one cluster as a story, as a page and as a report, and the alerts that fire."""
 
     story: str
@@ -31,7 +31,7 @@ class Told(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
+def reported(tmp_path_factory: pytest.TempPathFactory) -> Reported:
     folder = tmp_path_factory.mktemp("troubled") / "db"
     story = succeeds("replay", DUMP, db=folder)
     with connect(f"chdb://{folder}") as database:
@@ -44,7 +44,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
         )
     assert page is not None
     firing = {(row["alertname"], row["node"]) for row in alerts if row["last"] == "firing"}
-    return Told(" ".join(story.split()), words(page), words(report), firing)
+    return Reported(" ".join(story.split()), words(page), words(report), firing)
 
 
 def words(page: str) -> str:
@@ -71,27 +71,27 @@ def words(page: str) -> str:
         "DiskPressure",
     ],
 )
-def test_each_trouble_has_its_card_in_the_story_on_the_page_and_in_the_report(told: Told, text: str) -> None:
-    for words_of in (told.story, told.page, told.report):
+def test_each_trouble_has_its_card_in_the_story_on_the_page_and_in_the_report(reported: Reported, text: str) -> None:
+    for words_of in (reported.story, reported.page, reported.report):
         assert text in words_of
 
 
 @pytest.mark.parametrize("title", ["1 of 6 nodes not Ready", "4 pods Pending", "Disk: 1 pod evicted", "Crash loop"])
-def test_no_trouble_has_two_cards(told: Told, title: str) -> None:
-    assert told.story.count(title) == 1
-    assert told.page.count(title) == 1
+def test_no_trouble_has_two_cards(reported: Reported, title: str) -> None:
+    assert reported.story.count(title) == 1
+    assert reported.page.count(title) == 1
 
 
-def test_conditions_have_their_own_times_and_not_that_of_the_dump(told: Told) -> None:
-    assert "1 of 6 nodes not Ready, since 01:32:00." in told.story
-    assert "1 of 6 nodes with Ready unknown, since 01:58:00." in told.story
-    assert "4 pods Pending, since 01:36:00." in told.story
-    assert "Disk: 1 pod evicted, DiskPressure on 1 node, since 01:49:00." in told.story
-    assert "01:50:00 worker-5 Pod logging/collector-9w4gt was evicted" in told.story
+def test_conditions_have_their_own_times_and_not_that_of_the_dump(reported: Reported) -> None:
+    assert "1 of 6 nodes not Ready, since 01:32:00." in reported.story
+    assert "1 of 6 nodes with Ready unknown, since 01:58:00." in reported.story
+    assert "4 pods Pending, since 01:36:00." in reported.story
+    assert "Disk: 1 pod evicted, DiskPressure on 1 node, since 01:49:00." in reported.story
+    assert "01:50:00 worker-5 Pod logging/collector-9w4gt was evicted" in reported.story
 
 
-def test_the_alerts_are_those_that_last_and_not_that_of_the_cordoned_node(told: Told) -> None:
-    assert told.firing == {
+def test_the_alerts_are_those_that_last_and_not_that_of_the_cordoned_node(reported: Reported) -> None:
+    assert reported.firing == {
         ("NodeNotReady", "worker-2"),
         ("NodeNotReady", "worker-3"),
         ("NodePressureLasting", "worker-5"),

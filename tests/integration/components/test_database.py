@@ -72,8 +72,8 @@ def test_a_test_without_the_marker_opens_none(tmp_path: Path, monkeypatch: pytes
 def test_each_case_gets_its_own_rows(empty_database: EmptyDatabase) -> None:
     cases = Cases()
     one, none, two = cases.add(row(NodeRow, node="a")), cases.add(), cases.add(*(row(NodeRow, node=n) for n in "bc"))
-    told = cases.told(empty_database, "SELECT cluster, node FROM nodes ORDER BY node")
-    assert {case: [each["node"] for each in told[case]] for case in (one, none, two)} == {
+    answers = cases.answers(empty_database, "SELECT cluster, node FROM nodes ORDER BY node")
+    assert {case: [each["node"] for each in answers[case]] for case in (one, none, two)} == {
         one: ["a"],
         none: [],
         two: ["b", "c"],

@@ -159,9 +159,9 @@ def _instructions() -> list[tuple[str, str]]:
 def test_the_image_runs_the_command_as_a_user_without_rights() -> None:
     instructions = _instructions()
     last = instructions[max(number for number, each in enumerate(instructions) if each[0] == "FROM") :]
-    told = dict(last)
-    assert told["USER"] == "10001:10001"
-    assert json.loads(told["ENTRYPOINT"]) == ["leadsman"]
+    reported = dict(last)
+    assert reported["USER"] == "10001:10001"
+    assert json.loads(reported["ENTRYPOINT"]) == ["leadsman"]
     assert [word for word, _ in last if word == "RUN"] == []
 
 

@@ -1,4 +1,4 @@
-"""The Grafana dashboards: every panel's SQL runs on the real engine, over two recordings and over nothing.
+"""The Grafana dashboards: every panel's SQL runs on the real engine, over two captures and over nothing.
 
 The macros are expanded as the ClickHouse data source documents them (its "Query editor", "Macros"), variables as
 Grafana's `sqlstring` format does.
@@ -27,7 +27,7 @@ MAY_BE_EMPTY: Final = {
     ("leadsman-numa", "Pods that were not admitted"),
     ("leadsman-scheduler", "Verdicts and their evidence"),
 }
-"""The recordings hold nothing of the kind: the first ends with every pod gone, and both schedulers see all nodes."""
+"""The captures hold nothing of the kind: the first ends with every pod gone, and both schedulers see all nodes."""
 
 
 class View(NamedTuple):
@@ -85,7 +85,7 @@ def expanded(sql: str, view: View, seconds: int = 60) -> str:
 
 @pytest.fixture(scope="module")
 def recorded(demo_folder: Path) -> Iterator[Database]:
-    """Both recordings; a module's, for a process opens one folder at a time."""
+    """Both captures; a module's, for a process opens one folder at a time."""
     with connect(f"chdb://{demo_folder}", make=False, read_only=True) as db:
         yield db
 

@@ -56,7 +56,7 @@ def container(workload: dict[str, Any]) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def applied(cluster: Cluster) -> Iterator[Cluster]:
     """The cluster with all manifests; they go with it."""
-    told = subprocess.run(
+    reported = subprocess.run(
         [
             cluster.program("kubectl"),
             f"--kubeconfig={cluster.kubeconfig()}",
@@ -68,8 +68,8 @@ def applied(cluster: Cluster) -> Iterator[Cluster]:
         text=True,
         check=False,
     )
-    assert told.returncode == 0, told.stderr
-    assert "Warning" not in told.stderr, told.stderr
+    assert reported.returncode == 0, reported.stderr
+    assert "Warning" not in reported.stderr, reported.stderr
     yield cluster
     cluster.kubectl("delete", f"--filename={MANIFESTS}", "--ignore-not-found", "--wait=false")
 

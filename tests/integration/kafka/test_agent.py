@@ -64,19 +64,19 @@ def test_a_change_is_reported_alone_and_sigterm_ends_it_when_kafka_has_it(
     agent = leadsman_process("agent", *flags, folder=tmp_path)
     agent.start()
 
-    def told() -> list[str]:
+    def reported() -> list[str]:
         return [record["kind"] for _, record in _records(kafka.bootstrap_servers, topic)]
 
     try:
         agent.await_ready(lambda: "the agent begins" in agent.last_lines())
-        eventually("the first look is told", lambda: len(told()) == 3)
+        eventually("the first look is told", lambda: len(reported()) == 3)
         write(root / "var/lib/kubelet/cpu_manager_state", CPU_STATE.replace("5f3a", "6f3a"))
-        eventually("the change is told", lambda: len(told()) == 4)
+        eventually("the change is told", lambda: len(reported()) == 4)
         agent.terminate()
         assert agent.wait() == 0
     finally:
         agent.stop()
-    assert told().count("cpu_manager_state") == 2
+    assert reported().count("cpu_manager_state") == 2
     assert "Traceback" not in agent.log.read_text()
 
 

@@ -32,7 +32,7 @@ def hook() -> Iterator[Hook]:
     running.close()
 
 
-class Told:
+class Reported:
     """A consumer that tells a webhook, and what its client reads."""
 
     def __init__(self, kafka: Kafka | KafkaCluster, hook: Hook, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,22 +81,22 @@ class Told:
 async def test_alerts_after_a_truncated_topic_are_delivered_once(
     own_kafka: Kafka, hook: Hook, monkeypatch: pytest.MonkeyPatch, *, running: bool
 ) -> None:
-    told = Told(own_kafka, hook, monkeypatch)
-    await ensure_topics(told.servers, [TOPIC])
-    told.start()
-    await told.send("A", "B")
-    await told.all_told("A", "B")
+    reported = Reported(own_kafka, hook, monkeypatch)
+    await ensure_topics(reported.servers, [TOPIC])
+    reported.start()
+    await reported.send("A", "B")
+    await reported.all_told("A", "B")
     if running:
-        told.reads(on=False)
+        reported.reads(on=False)
     else:
-        await told.stop()
+        await reported.stop()
     await asyncio.to_thread(own_kafka.stop)
     assert cut_back(own_kafka, TOPIC.name)
     await asyncio.to_thread(own_kafka.start)
-    await told.send("C", "D")  # now the log ends behind what was delivered of the old one
+    await reported.send("C", "D")  # now the log ends behind what was delivered of the old one
     if running:
-        told.reads(on=True)
+        reported.reads(on=True)
     else:
-        told.start()
-    await told.all_told("A", "B", "C", "D")
-    await told.stop()
+        reported.start()
+    await reported.all_told("A", "B", "C", "D")
+    await reported.stop()

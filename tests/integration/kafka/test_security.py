@@ -207,7 +207,7 @@ async def test_a_briefly_empty_ca_file_restarts_every_part_with_a_logged_reason(
 
 
 @pytest.mark.parametrize(
-    ("protocol", "over", "told"),
+    ("protocol", "over", "reported"),
     [
         ("SASL_SSL", {"password": "wrong-canary"}, "it rejected the user. Check kafka.username, kafka.password"),
         ("SASL_SSL", {"ca_file": "OTHER"}, "its certificate is not trusted"),
@@ -216,12 +216,12 @@ async def test_a_briefly_empty_ca_file_restarts_every_part_with_a_logged_reason(
     ],
 )
 def test_a_refusal_by_kafka_is_reported_with_its_setting(
-    secured: SecuredKafka, tmp_path: Path, protocol: str, over: dict[str, Any], told: str
+    secured: SecuredKafka, tmp_path: Path, protocol: str, over: dict[str, Any], reported: str
 ) -> None:
     given = secured.settings_of(protocol) | over
     if given.get("ca_file") == "OTHER":
         given["ca_file"] = str(Authority(tmp_path, "other").ca_file)
-    with pytest.raises(KafkaUnusable, match=told) as refused:
+    with pytest.raises(KafkaUnusable, match=reported) as refused:
         asyncio.run(make_topics(load(kafka=given).kafka))
     gc.collect()  # a socket that was left open fails this test, not whichever runs when it is collected
     assert "canary" not in str(refused.value)

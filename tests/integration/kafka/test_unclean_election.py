@@ -205,17 +205,17 @@ def hook() -> Iterator[Hook]:
 async def test_alerts_behind_those_that_a_new_leader_lacks_are_delivered(
     kafka: KafkaCluster, hook: Hook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = alerts.Told(kafka, hook, monkeypatch)
+    reported = alerts.Reported(kafka, hook, monkeypatch)
     election = Election(kafka, alerts.TOPIC)
     await election.begin("told")
-    told.start()
-    await told.send("A", "B")
-    await told.all_told("A", "B")
+    reported.start()
+    await reported.send("A", "B")
+    await reported.all_told("A", "B")
     await election.stop_follower()
-    await told.send("C", "D")
-    await told.all_told("A", "B", "C", "D")
+    await reported.send("C", "D")
+    await reported.all_told("A", "B", "C", "D")
     await asyncio.to_thread(election.kill_leader)
     await election.elect_follower()
-    await told.send("E", "F", "G")  # the log ends behind what was delivered
-    await told.all_told("A", "B", "C", "D", "E", "F", "G")
-    await told.stop()
+    await reported.send("E", "F", "G")  # the log ends behind what was delivered
+    await reported.all_told("A", "B", "C", "D", "E", "F", "G")
+    await reported.stop()

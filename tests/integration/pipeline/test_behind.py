@@ -62,9 +62,9 @@ def test_a_worker_and_a_lander_report_messages_deleted_before_they_were_read(
         assert lost
         with connect(pipeline.dsn) as database:
             rows = dicts(database, "SELECT * FROM source_errors WHERE kind = 'gap' AND resource LIKE 'kafka %'")
-        told = {(row["cluster"] != "", row["resource"], row["error"].rpartition(":")[0]) for row in rows}
+        said = {(row["cluster"] != "", row["resource"], row["error"].rpartition(":")[0]) for row in rows}
         by_a_worker, by_a_lander = True, False
-        assert told == {(by, *gap) for gap in lost for by in (by_a_worker, by_a_lander)}
+        assert said == {(by, *gap) for gap in lost for by in (by_a_worker, by_a_lander)}
         for part in (worker, lander):
             assert part.log.read_text().count("messages are missing") == len(lost)
     outcome = f"{len(lost)} gaps, each reported by both with its offsets, and no other"

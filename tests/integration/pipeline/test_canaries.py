@@ -58,7 +58,7 @@ ANNOTATIONS: Final = {"kubectl.kubernetes.io/last-applied-configuration": f'{{"x
 
 
 def capture(folder: Path, *, free: bool = True) -> Path:
-    """Recordings of others without redaction: good lines, bad ones, and one that is cut off; `free` texts are for the
+    """Captures of others without redaction: good lines, bad ones, and one that is cut off; `free` texts are for the
     strict mode, since nothing in them looks like a credential.
     """
     good = pod("12:00:01", SOUND, "n", type_="ADDED")
@@ -75,11 +75,13 @@ def capture(folder: Path, *, free: bool = True) -> Path:
     wrong = json.loads(json.dumps(good))
     wrong["object"]["metadata"]["name"] = 7
     unknown = good | {"resource": "secrets"}
-    told = event("12:00:02", "e1", "Failed", f"cannot pull https://user:{CANARY}@registry.example/x: token={CANARY}")
+    reported = event(
+        "12:00:02", "e1", "Failed", f"cannot pull https://user:{CANARY}@registry.example/x: token={CANARY}"
+    )
     failed = observation("12:00:03", "pods", {"error": f"GET https://u:{CANARY}@host/api failed"}, type_="ERROR")
     texts = FREE_TEXTS if free else [("Unhealthy", f"Liveness probe failed: login with {said}")]
     events = (event(f"12:00:04.{i}", f"free{i}", *each, node="n", kind="Warning") for i, each in enumerate(texts))
-    lines = [json.dumps(each) for each in (good, wrong, unknown, told, failed, *events)]
+    lines = [json.dumps(each) for each in (good, wrong, unknown, reported, failed, *events)]
     cut = json.dumps(wrong | {"ts": "2026-07-01T12:00:09Z"})
     file = folder / "capture.jsonl"
     file.write_text("\n".join([*lines, cut[: cut.index('"livenessProbe"') - 30]]))
@@ -155,16 +157,16 @@ def test_what_is_watched_leaves_no_secret_anywhere(
     }
     cluster.request("POST", f"/api/v1/namespaces/{namespace}/pods", body)
     about = {"kind": "Pod", "namespace": namespace, "name": SOUND}
-    told = {
+    reported = {
         "metadata": {"name": f"{SOUND}.1", "annotations": ANNOTATIONS},
         "involvedObject": about,
         "reason": "Failed",
         "message": f"Failed to pull https://user:{CANARY}@registry.example/x?token={CANARY}",
         "type": "Warning",
     }
-    cluster.request("POST", f"/api/v1/namespaces/{namespace}/events", told)
+    cluster.request("POST", f"/api/v1/namespaces/{namespace}/events", reported)
     for i, (reason, message) in enumerate(FREE_TEXTS):
-        free = told | {"metadata": {"name": f"{SOUND}.free{i}"}, "reason": reason, "message": message}
+        free = reported | {"metadata": {"name": f"{SOUND}.free{i}"}, "reason": reason, "message": message}
         cluster.request("POST", f"/api/v1/namespaces/{namespace}/events", free)
     status = {"status": {"conditions": [CONDITION], "reason": "Stuck", "message": SENTENCE}}
     cluster.request("PATCH", f"/api/v1/namespaces/{namespace}/pods/{SOUND}/status", status)

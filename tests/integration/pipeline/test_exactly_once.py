@@ -273,11 +273,11 @@ def test_lost_answers_of_clickhouse_duplicate_nothing(
     for fault in LOST:
         pipeline.replay(islice(items, PORTION))
         pipeline.settle()
-        told = lander.log.read_text().count(NOT_STORED)
+        reported = lander.log.read_text().count(NOT_STORED)
         http.inject(fault, "node_samples")
         pipeline.replay(islice(items, PORTION // 2))
         pipeline.settle()
-        assert lander.log.read_text().count(NOT_STORED) > told, fault
+        assert lander.log.read_text().count(NOT_STORED) > reported, fault
     pipeline.replay(items)
     pipeline.settle()
     assert pipeline.digest() == expected

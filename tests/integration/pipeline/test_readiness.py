@@ -91,9 +91,9 @@ def test_parts_report_readiness_counts_and_a_database_that_is_away(
         land.process.stop()
         work.process.stop()
     lines = [line for line in land.process.log.read_text().splitlines() if line.startswith("{")]
-    told = [json.loads(line) for line in lines]
-    assert {"level", "timestamp", "event"} <= told[0].keys()
-    assert any(each["event"] == "not stored yet" for each in told)
+    reported = [json.loads(line) for line in lines]
+    assert {"level", "timestamp", "event"} <= reported[0].keys()
+    assert any(each["event"] == "not stored yet" for each in reported)
 
 
 def test_a_port_that_is_taken_ends_the_part_with_both_settings_named(

@@ -1,6 +1,6 @@
-"""The report and the page in a real Chromium, of a recording with hostile names.
+"""The report and the page in a real Chromium, of a capture with hostile names.
 
-The names of a real recording are replaced by markup; what the browser does with them is what a reader's would.
+The names of a real capture are replaced by markup; what the browser does with them is what a reader's would.
 """
 
 import gzip
@@ -41,7 +41,7 @@ def components() -> None:
 
 @pytest.fixture(scope="module")
 def db(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A database of the real recording, with hostile names."""
+    """A database of the real capture, with hostile names."""
     folder = tmp_path_factory.mktemp("hostile")
     capture = folder / "capture.jsonl"
     text = gzip.decompress(NODE_PRESSURE.read_bytes()).decode()

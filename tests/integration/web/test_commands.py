@@ -88,13 +88,13 @@ def test_a_port_that_is_taken_is_reported(db: Path) -> None:
     assert (done.returncode, "cannot be listened on" in done.stderr) == (13, True)
 
 
-@pytest.mark.parametrize("told", [signal.SIGINT, signal.SIGTERM])
-def test_the_page_ends_when_it_is_asked(db: Path, told: signal.Signals) -> None:
+@pytest.mark.parametrize("reported", [signal.SIGINT, signal.SIGTERM])
+def test_the_page_ends_when_it_is_asked(db: Path, reported: signal.Signals) -> None:
     with start("serve", "--port", free_port(), db=db) as process:
         try:
             assert process.stderr is not None
             assert "the page is at http://127.0.0.1:" in process.stderr.readline()
-            process.send_signal(told)
+            process.send_signal(reported)
             assert process.wait(timeout=PATIENCE_SECONDS) == 0
         finally:
             process.kill()

@@ -14,9 +14,9 @@ def test_a_stage_that_was_too_short_has_no_rate_and_no_ratio() -> None:
     """All was acknowledged at the first look: nothing was left to measure, though a shorter rest was fast."""
     acknowledged = Stage("ours", 0, 0.25, 0.01)
     rest = Stage("ours", 12, 0.25, 0.01)
-    told = list(lines([[PUBLISH, IDIOMATIC, acknowledged, LAND], [PUBLISH, IDIOMATIC, rest, LAND]]))
-    assert [line.endswith("take more nodes or samples") for line in told[1:]] == [False, False, True, False]
-    assert not any("times" in line or "48" in line for line in told)
+    reported = list(lines([[PUBLISH, IDIOMATIC, acknowledged, LAND], [PUBLISH, IDIOMATIC, rest, LAND]]))
+    assert [line.endswith("take more nodes or samples") for line in reported[1:]] == [False, False, True, False]
+    assert not any("times" in line or "48" in line for line in reported)
 
 
 def test_stages_that_were_long_enough_are_compared() -> None:

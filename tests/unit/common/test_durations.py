@@ -103,6 +103,6 @@ def test_a_duration_is_off_by_less_than_its_smallest_part(seconds: int) -> None:
     lengths = {"d": 86_400, "h": 3600, "min": 60, "s": 1}
     parts = in_words(seconds).split()
     named = list(zip(map(int, parts[::2]), parts[1::2], strict=True))
-    told = sum(number * lengths[unit] for number, unit in named)
+    reported = sum(number * lengths[unit] for number, unit in named)
     below = {"d": 3600, "h": 60, "min": 1, "s": 1}[named[0][1]]
-    assert 0 <= seconds - told < below
+    assert 0 <= seconds - reported < below

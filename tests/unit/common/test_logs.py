@@ -30,14 +30,14 @@ def test_a_hostile_name_is_one_line_without_escapes(form: Form, capsys: pytest.C
 def test_json_has_each_value_under_its_name(capsys: pytest.CaptureFixture[str]) -> None:
     configure("json")
     structlog.get_logger().info("a part is started", part="land", pid=7)
-    told = json.loads(capsys.readouterr().out)
-    assert {name: told[name] for name in ("event", "level", "part", "pid")} == {
+    reported = json.loads(capsys.readouterr().out)
+    assert {name: reported[name] for name in ("event", "level", "part", "pid")} == {
         "event": "a part is started",
         "level": "info",
         "part": "land",
         "pid": 7,
     }
-    assert told["timestamp"].endswith("Z")
+    assert reported["timestamp"].endswith("Z")
 
 
 def _fail() -> None:
@@ -51,9 +51,9 @@ def test_a_secret_in_a_url_or_an_exception_is_not_logged(form: Form, capsys: pyt
         _fail()
     except RuntimeError as error:
         structlog.get_logger().exception("it failed", error=repr(error), url=f"http://u:{SECRET}@h")
-    told = capsys.readouterr()
-    assert SECRET not in told.out + told.err
-    assert "it failed" in told.out
+    reported = capsys.readouterr()
+    assert SECRET not in reported.out + reported.err
+    assert "it failed" in reported.out
 
 
 @pytest.mark.parametrize("form", ["text", "json"])

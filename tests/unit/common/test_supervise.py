@@ -114,15 +114,15 @@ async def test_a_part_that_ignores_sigterm_is_killed_after_the_grace(tmp_path: P
 
 
 async def test_the_parts_get_the_environment_and_not_in_their_arguments(tmp_path: Path) -> None:
-    told = tmp_path / "told"
-    part = _shell("a", f'printf %s "$LEADSMAN_DB" > {told}.new; mv {told}.new {told}; exec sleep 60')
+    reported = tmp_path / "told"
+    part = _shell("a", f'printf %s "$LEADSMAN_DB" > {reported}.new; mv {reported}.new {reported}; exec sleep 60')
     supervisor = _supervisor([part], environment={**os.environ, "LEADSMAN_DB": "http://u:p@h/d"})
 
     async def is_told() -> None:
-        await until(told.exists)
+        await until(reported.exists)
 
     await _running(supervisor, is_told)
-    assert told.read_text() == "http://u:p@h/d"
+    assert reported.read_text() == "http://u:p@h/d"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a child of its parent's death")

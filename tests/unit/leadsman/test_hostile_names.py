@@ -202,8 +202,10 @@ async def test_in_metrics(db: Database) -> None:
 
 
 @pytest.mark.parametrize("status", ["firing", "resolved"])
-@pytest.mark.parametrize("told", [slack_message, partial(event, "key"), message], ids=["Slack", "PagerDuty", "Teams"])
-def test_in_messages_of_receivers(told: Callable[[Received], Any], status: Literal["firing", "resolved"]) -> None:
+@pytest.mark.parametrize(
+    "reported", [slack_message, partial(event, "key"), message], ids=["Slack", "PagerDuty", "Teams"]
+)
+def test_in_messages_of_receivers(reported: Callable[[Received], Any], status: Literal["firing", "resolved"]) -> None:
     told_of = AlertMessage(
         status=status,
         fingerprint="f",
@@ -213,10 +215,10 @@ def test_in_messages_of_receivers(told: Callable[[Received], Any], status: Liter
         ends_at=T0,
         updated_at=T0,
     )
-    document = told(Received(told_of, "id", T0))
+    document = reported(Received(told_of, "id", T0))
     for text in _texts(document):
         check(text)
-        assert "<!channel>" not in text or told is not slack_message
+        assert "<!channel>" not in text or reported is not slack_message
     assert msgspec.json.decode(msgspec.json.encode(document)) == document
 
 

@@ -98,7 +98,7 @@
       const place = field.getBoundingClientRect();
       return data.since + Math.min(1, Math.max(0, (event.clientX - place.left) / place.width)) * (data.end - data.since);
     };
-    show(nearest(data.moment));
+    show(nearest(data.readout_at));
 
     for (const event of ['beforeprint', 'afterprint']) addEventListener(event, () => show(shown, true), { signal });
 

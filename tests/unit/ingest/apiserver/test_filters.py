@@ -54,8 +54,10 @@ def test_a_change_of_a_dropped_pod_field_is_not_news() -> None:
 def test_a_change_is_compared_with_the_last_emitted_version() -> None:
     inventory = Inventory(PODS)
     phases = ["Pending", "Running", "Pending"]
-    told = [_watched(inventory, "MODIFIED", _raw(pod("a", str(n), phase=phase))) for n, phase in enumerate(phases)]
-    assert [len(news) for news in told] == [1, 1, 1]
+    reported = [
+        _watched(inventory, "MODIFIED", _raw(pod("a", str(n), phase=phase))) for n, phase in enumerate(phases)
+    ]
+    assert [len(news) for news in reported] == [1, 1, 1]
 
 
 def test_every_version_of_an_event_is_news_but_no_version_twice() -> None:

@@ -125,9 +125,9 @@ async def test_a_missing_permission_is_reported_once_and_pending_reads_are_dropp
         asked.changed(node("c", "False"))
         await asked.happened(forbidden=2)
         assert asked.paths == ["a", "c"]
-    (told,) = [(each.type, each.resource, msgspec.json.decode(each.object)) for each in asked.seen]
+    (reported,) = [(each.type, each.resource, msgspec.json.decode(each.object)) for each in asked.seen]
     text = "get leases in kube-node-lease is not allowed: the age of the Lease of a NotReady node is unknown"
-    assert told == ("ERROR", "node_leases", {"error": text})
+    assert reported == ("ERROR", "node_leases", {"error": text})
 
 
 @pytest.mark.parametrize("answer", [refusal(500, "InternalError", "no"), Answer(b"{", cut=True)])

@@ -12,7 +12,7 @@ from fakes.apiserver import Answer, FakeApiServer, bookmark, event, listing, pod
 from fakes.clock import FakeClock
 from ingest.apiserver.progress import ANSWER_SECONDS, EVERY_SECONDS, SOON_SECONDS, Reconciling, went_back
 from ingest.apiserver.watch import WELL_SECONDS
-from unit.ingest.apiserver.test_watch import PODS_PATH, Stage, _errors, _stage, _told
+from unit.ingest.apiserver.test_watch import PODS_PATH, Stage, _errors, _reported, _stage
 
 BASE, LOST, LATE = pod("base", "3"), pod("lost", "6"), pod("late", "7")
 
@@ -51,10 +51,10 @@ async def test_a_resumed_watcher_soon_publishes_every_object() -> None:
             watching(event("ADDED", pod("new", "13"))),
         ]
         steps = await stage.until(
-            lambda taken: ("ADDED", "new") in _told(taken), version="9", contact=_passing(stage, SOON_SECONDS)
+            lambda taken: ("ADDED", "new") in _reported(taken), version="9", contact=_passing(stage, SOON_SECONDS)
         )
         assert _lists(stage.server) == [_exact("9"), _exact("12")]
-    assert _told(steps) == [("ADDED", "base"), ("ADDED", "late"), ("ADDED", "new")]
+    assert _reported(steps) == [("ADDED", "base"), ("ADDED", "late"), ("ADDED", "new")]
     assert _keys(stage) == {"uid-base", "uid-late"}
     assert _errors(steps) == []
 
@@ -71,10 +71,10 @@ async def test_objects_deleted_since_a_stored_version_do_not_return_after_a_slow
             watching(event("ADDED", pod("new", "13"))),
         ]
         steps = await stage.until(
-            lambda taken: ("ADDED", "new") in _told(taken), version="9", contact=_passing(stage, SOON_SECONDS)
+            lambda taken: ("ADDED", "new") in _reported(taken), version="9", contact=_passing(stage, SOON_SECONDS)
         )
         assert _lists(stage.server) == [_exact("9"), _exact("12")]
-    assert _told(steps) == [("DELETED", "lost"), ("ADDED", "base"), ("ADDED", "new")]
+    assert _reported(steps) == [("DELETED", "lost"), ("ADDED", "base"), ("ADDED", "new")]
 
 
 @pytest.mark.asyncio
@@ -90,10 +90,10 @@ async def test_after_an_outage_the_server_is_reconciled_with_the_known_objects(a
             watching(event("ADDED", pod("new", "13"))),
         ]
         steps = await stage.until(
-            lambda taken: ("ADDED", "new") in _told(taken), contact=_passing(stage, SOON_SECONDS)
+            lambda taken: ("ADDED", "new") in _reported(taken), contact=_passing(stage, SOON_SECONDS)
         )
         assert _lists(stage.server)[1:] == [_exact("12")]
-    assert _told(steps)[2:] == [("ADDED", "late"), ("DELETED", "lost"), ("ADDED", "new")]
+    assert _reported(steps)[2:] == [("ADDED", "late"), ("DELETED", "lost"), ("ADDED", "new")]
     assert _keys(stage) == {"uid-base", "uid-late"}
     assert any(error.startswith("gap: pods until version 12 may not have been seen") for error in _errors(steps))
 
@@ -108,9 +108,9 @@ async def test_versions_that_go_back_in_a_watch_are_reconciled_at_once(back: byt
             listing("5", [BASE, pod("late", "5")]),
             watching(event("ADDED", pod("new", "13"))),
         ]
-        steps = await stage.until(lambda taken: ("ADDED", "new") in _told(taken))
+        steps = await stage.until(lambda taken: ("ADDED", "new") in _reported(taken))
         assert _lists(stage.server)[1:] == [_exact("5")]
-    assert sorted(_told(steps)[2:]) == [("ADDED", "late"), ("ADDED", "new"), ("DELETED", "lost")]
+    assert sorted(_reported(steps)[2:]) == [("ADDED", "late"), ("ADDED", "new"), ("DELETED", "lost")]
     assert len(_errors(steps)) == 1
 
 
@@ -126,7 +126,7 @@ async def test_a_long_watch_that_is_cut_is_reopened_soon_despite_earlier_failure
             *[refusal(503, "ServiceUnavailable", "away")] * 2,
             watching(event("ADDED", pod("new", "13"))),
         ]
-        await stage.until(lambda taken: ("ADDED", "new") in _told(taken), contact=_passing(stage, WELL_SECONDS))
+        await stage.until(lambda taken: ("ADDED", "new") in _reported(taken), contact=_passing(stage, WELL_SECONDS))
     assert stage.clock.slept == [0.8, 1.6, 3.2, 6.4, 0.8, 1.6, 3.2]
 
 
@@ -141,8 +141,8 @@ async def test_a_server_with_older_versions_is_listed_and_that_is_a_gap() -> Non
             listing("5", [BASE]),
             watching(event("ADDED", pod("new", "6"))),
         ]
-        steps = await stage.until(lambda taken: ("ADDED", "new") in _told(taken))
-    assert _told(steps)[2:] == [("DELETED", "lost"), ("ADDED", "new")]
+        steps = await stage.until(lambda taken: ("ADDED", "new") in _reported(taken))
+    assert _reported(steps)[2:] == [("DELETED", "lost"), ("ADDED", "new")]
     assert [error.startswith("gap: pods between version 9 and 5") for error in _errors(steps)] == [True]
 
 
@@ -158,10 +158,10 @@ async def test_a_reconciliation_without_differences_emits_nothing_and_repeats_af
             watching(event("ADDED", pod("new", "15"))),
         ]
         steps = await stage.until(
-            lambda taken: ("ADDED", "new") in _told(taken), contact=_passing(stage, EVERY_SECONDS)
+            lambda taken: ("ADDED", "new") in _reported(taken), contact=_passing(stage, EVERY_SECONDS)
         )
         assert _lists(stage.server)[1:] == [_exact("12"), _exact("14")]
-    assert _told(steps) == [("ADDED", "base"), ("ADDED", "new")]
+    assert _reported(steps) == [("ADDED", "base"), ("ADDED", "new")]
     assert _errors(steps) == []
 
 
@@ -178,9 +178,9 @@ async def test_a_refused_comparison_ends_in_a_new_list_and_a_failed_one_keeps_th
             watching(event("ADDED", pod("new", "21"))),
         ]
         steps = await stage.until(
-            lambda taken: ("ADDED", "new") in _told(taken), contact=_passing(stage, EVERY_SECONDS)
+            lambda taken: ("ADDED", "new") in _reported(taken), contact=_passing(stage, EVERY_SECONDS)
         )
-    assert _told(steps)[2:] == [("ADDED", "between"), ("DELETED", "lost"), ("ADDED", "new")]
+    assert _reported(steps)[2:] == [("ADDED", "between"), ("DELETED", "lost"), ("ADDED", "new")]
 
 
 @pytest.mark.asyncio
@@ -196,10 +196,12 @@ async def test_a_comparison_at_a_version_that_is_compacted_is_no_gap_where_nothi
             watching(event("ADDED", pod("new", "21"))),
         ]
         steps = await stage.until(
-            lambda taken: ("ADDED", "new") in _told(taken), version=version, contact=_passing(stage, EVERY_SECONDS)
+            lambda taken: ("ADDED", "new") in _reported(taken),
+            version=version,
+            contact=_passing(stage, EVERY_SECONDS),
         )
         assert [query.get("resourceVersionMatch") for query in _lists(stage.server)][1:] == ["Exact", "NotOlderThan"]
-    assert _told(steps) == [("ADDED", "base"), ("ADDED", "new")]
+    assert _reported(steps) == [("ADDED", "base"), ("ADDED", "new")]
     assert _errors(steps) == []
 
 
@@ -219,7 +221,7 @@ async def test_a_server_has_time_to_begin_a_watch_after_an_outage() -> None:
             listing("9", [BASE]),
             watching(event("ADDED", pod("new", "13"))),
         ]
-        await stage.until(lambda taken: ("ADDED", "new") in _told(taken))
+        await stage.until(lambda taken: ("ADDED", "new") in _reported(taken))
         kinds = ["watch" if "watch" in query else "list" for query in stage.server.asked(PODS_PATH)]
     assert kinds == ["list", "watch", "watch", "watch", "list", "watch"]
 

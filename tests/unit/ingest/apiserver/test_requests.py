@@ -15,10 +15,10 @@ from ingest.apiserver.requests import (
     RETRY_AFTER_LIMIT_SECONDS,
     ApiError,
     TooLargeError,
+    describe_transport_error,
     get,
     keep_alive,
     read_body,
-    unanswered,
 )
 
 pytestmark = pytest.mark.asyncio
@@ -111,9 +111,9 @@ async def test_a_server_that_does_not_answer_is_described_without_python_s_words
         with pytest.raises(aiohttp.ClientConnectorError) as failure:
             async with get(client, "/x", {}, TIMEOUTS):
                 pass
-    assert unanswered(failure.value) == "connection refused"
-    assert unanswered(aiohttp.ServerTimeoutError()) == "no answer in time"
-    assert unanswered(aiohttp.ServerDisconnectedError()) == "the connection was closed before an answer"
+    assert describe_transport_error(failure.value) == "connection refused"
+    assert describe_transport_error(aiohttp.ServerTimeoutError()) == "no answer in time"
+    assert describe_transport_error(aiohttp.ServerDisconnectedError()) == "the connection was closed before an answer"
 
 
 async def test_the_kernel_probes_the_peer_of_a_long_request() -> None:

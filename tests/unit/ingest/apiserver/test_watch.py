@@ -74,7 +74,7 @@ async def _stage() -> AsyncIterator[Stage]:
         yield Stage(server)
 
 
-def _told(steps: list[Step]) -> list[tuple[str, str]]:
+def _reported(steps: list[Step]) -> list[tuple[str, str]]:
     """Type and object name of each news."""
     return [
         (seen.observation.type, msgspec.json.decode(seen.observation.object)["metadata"]["name"])
@@ -104,7 +104,7 @@ async def test_first_list_is_at_the_most_recent_version_and_the_watch_goes_on_fr
         stage.server.script[PODS_PATH] = [listing("7", [pod("a", "3")]), watching(event("ADDED", pod("b", "9")))]
         steps = await stage.steps(3)
         first, second = stage.server.asked(PODS_PATH)
-    assert _told(steps) == [("ADDED", "a"), ("ADDED", "b")]
+    assert _reported(steps) == [("ADDED", "a"), ("ADDED", "b")]
     assert first == {"limit": "500"}
     assert (second["watch"], second["resourceVersion"], second["allowWatchBookmarks"]) == ("true", "7", "true")
 
@@ -145,7 +145,7 @@ async def test_a_list_whose_rest_expired_is_asked_for_whole_and_reports_nothing_
         ]
         steps = await stage.steps(4)
         queries = stage.server.asked(PODS_PATH)
-    assert _told(steps) == [("ADDED", "a"), ("ADDED", "b"), ("ADDED", "c")]
+    assert _reported(steps) == [("ADDED", "a"), ("ADDED", "b"), ("ADDED", "c")]
     assert queries[2] == {}
 
 
@@ -161,7 +161,7 @@ async def test_after_410_the_list_is_at_the_last_version_and_reports_what_vanish
         ]
         steps = await stage.steps(10)
         queries = stage.server.asked(PODS_PATH)
-    assert _told(steps)[4:] == [("MODIFIED", "changed"), ("ADDED", "new"), ("DELETED", "gone")]
+    assert _reported(steps)[4:] == [("MODIFIED", "changed"), ("ADDED", "new"), ("DELETED", "gone")]
     assert queries[2] == {"resourceVersion": "9", "resourceVersionMatch": "NotOlderThan", "limit": "500"}
     assert len(_errors(steps)) == 1
     assert "between version 9 and 20" in _errors(steps)[0]
@@ -222,7 +222,7 @@ async def test_a_pod_recreated_under_its_name_is_deleted_and_added() -> None:
             watching(),
         ]
         steps = await stage.steps(4)
-    assert _told(steps) == [("ADDED", "a"), ("DELETED", "a"), ("ADDED", "a")]
+    assert _reported(steps) == [("ADDED", "a"), ("DELETED", "a"), ("ADDED", "a")]
 
 
 async def test_410_for_the_list_at_the_last_version_leads_to_the_most_recent() -> None:
@@ -237,7 +237,7 @@ async def test_410_for_the_list_at_the_last_version_leads_to_the_most_recent() -
         steps = await stage.steps(4)
         queries = stage.server.asked(PODS_PATH)
     assert [query.get("resourceVersion") for query in queries] == [None, "7", "7", None]
-    assert _told(steps) == [("ADDED", "a")]
+    assert _reported(steps) == [("ADDED", "a")]
 
 
 async def test_too_large_resource_version_leads_to_a_list_at_the_most_recent() -> None:
@@ -303,7 +303,7 @@ async def test_bookmarks_move_the_version_from_which_a_cut_watch_goes_on() -> No
         steps = await stage.steps(3)
         queries = stage.server.asked(PODS_PATH)
     assert queries[2]["resourceVersion"] == "30"
-    assert _told(steps) == [("ADDED", "a")]
+    assert _reported(steps) == [("ADDED", "a")]
     assert _errors(steps) == []
     assert stage.tally["pods", "bookmark"] == 1
 
@@ -313,7 +313,7 @@ async def test_half_a_line_of_a_cut_watch_is_dropped() -> None:
         line = event("ADDED", pod("a", "31"))
         stage.server.script[PODS_PATH] = [listing("7", []), Answer(line[:50], cut=True), watching(line)]
         steps = await stage.steps(2)
-    assert _told(steps) == [("ADDED", "a")]
+    assert _reported(steps) == [("ADDED", "a")]
 
 
 async def test_a_watch_that_hangs_is_reopened_at_the_same_version_without_an_error() -> None:
@@ -336,11 +336,11 @@ async def test_an_oversized_object_is_counted_and_reported_and_the_stream_goes_o
             watching(event("ADDED", large), event("ADDED", pod("b", "31"))),
         ]
         steps = await stage.steps(3, line_limit_bytes=66_000)
-    assert _told(steps) == [("ADDED", "b")]
+    assert _reported(steps) == [("ADDED", "b")]
     assert stage.tally["pods", "oversized"] == 1
     size = len(event("ADDED", large)) - 1
-    told = f"pods: an object of {size / 1024:.1f} KiB is too large to be read: ADDED default/large, version 30"
-    assert _errors(steps) == [told]
+    reported = f"pods: an object of {size / 1024:.1f} KiB is too large to be read: ADDED default/large, version 30"
+    assert _errors(steps) == [reported]
     assert _versions(steps) == ["7", "30", "31"]
 
 
@@ -349,7 +349,7 @@ async def test_an_object_that_is_nested_too_deep_is_reported_and_the_stream_goes
     async with _stage() as stage:
         stage.server.script[PODS_PATH] = [listing("7", []), watching(deep, event("ADDED", pod("b", "31")))]
         steps = await stage.steps(3)
-    assert _told(steps) == [("ADDED", "b")]
+    assert _reported(steps) == [("ADDED", "b")]
     assert _errors(steps) == [f"pods: an object of {(len(deep) - 1) / 1024:.2f} KiB is too large to be read"]
 
 
@@ -360,7 +360,7 @@ async def test_an_undecodable_object_is_reported_and_the_stream_continues() -> N
             watching(event("ADDED", {"metadata": 1}), event("ADDED", pod("b", "31"))),
         ]
         steps = await stage.steps(4)
-    assert _told(steps) == [("ADDED", "b")]
+    assert _reported(steps) == [("ADDED", "b")]
     assert stage.tally["pods", "undecodable"] == 2
     assert len(_errors(steps)) == 2
 
@@ -399,7 +399,7 @@ async def test_a_custom_resource_is_looked_for_in_each_version_and_its_absence_i
         stage.server.script[crane] = [refusal(404, "NotFound", ""), listing("7", [thing]), watching(bookmark("8"))]
         steps = await stage.steps(3, NODE_RESOURCE_TOPOLOGIES)
     assert _errors(steps) == []
-    assert _told(steps) == [("ADDED", "n1")]
+    assert _reported(steps) == [("ADDED", "n1")]
     assert ABSENT_SECONDS in stage.clock.slept
     assert stage.heard
 
@@ -416,7 +416,7 @@ async def test_a_restart_goes_on_at_its_version_and_reports_nothing_twice() -> N
         queries = stage.server.asked(PODS_PATH)
     assert queries[0] == {"resourceVersion": "7", "resourceVersionMatch": "Exact", "limit": "500"}
     assert queries[1]["resourceVersion"] == "7"
-    assert _told(steps) == [("DELETED", "gone"), ("ADDED", "b")]
+    assert _reported(steps) == [("DELETED", "gone"), ("ADDED", "b")]
     assert _errors(steps) == []
 
 
@@ -424,7 +424,7 @@ async def test_a_restart_after_the_history_is_gone_reports_the_gap() -> None:
     async with _stage() as stage:
         stage.server.script[PODS_PATH] = [_too_old(), listing("20", [pod("a", "15")]), watching()]
         steps = await stage.steps(3, version="7")
-    assert _told(steps) == [("ADDED", "a")]
+    assert _reported(steps) == [("ADDED", "a")]
     assert "between version 7 and 20" in _errors(steps)[0]
 
 
@@ -434,7 +434,7 @@ async def test_an_events_410_without_any_change_is_no_gap() -> None:
     async with _stage() as stage:
         stage.server.script[EVENTS_PATH] = [listing("7", [thing]), _too_old(), listing("20", [thing]), watching()]
         steps = await stage.steps(3, EVENTS)
-    assert _told(steps) == [("ADDED", "e")]
+    assert _reported(steps) == [("ADDED", "e")]
     assert _errors(steps) == []
     assert _versions(steps) == ["", "7", "20"]
 
@@ -487,7 +487,7 @@ async def test_an_event_that_vanished_from_a_list_is_not_reported_as_deleted() -
     async with _stage() as stage:
         stage.server.script[EVENTS_PATH] = [listing("7", [old]), _too_old(), listing("20", []), watching()]
         steps = await stage.steps(3, EVENTS)
-    assert _told(steps) == [("ADDED", "e")]
+    assert _reported(steps) == [("ADDED", "e")]
 
 
 async def test_each_request_has_the_current_token() -> None:
@@ -611,7 +611,7 @@ async def test_a_resumed_stream_has_no_inventory() -> None:
     async with _stage() as stage:
         stage.server.script[PODS_PATH] = [listing("7", [pod("a", "3")]), watching(event("DELETED", pod("a", "8")))]
         steps = await stage.steps(1, version="7")
-    assert _told(steps) == [("DELETED", "a")]
+    assert _reported(steps) == [("DELETED", "a")]
     assert stage.listed == []
 
 
@@ -753,6 +753,6 @@ async def test_a_stored_version_that_the_server_refuses_is_dropped() -> None:
             listing("9", [pod("a", "3")]),
             watching(event("ADDED", pod("b", "10"))),
         ]
-        steps = await stage.until(lambda taken: ("ADDED", "b") in _told(taken), version="x7")
-    assert _told(steps) == [("ADDED", "a"), ("ADDED", "b")]
+        steps = await stage.until(lambda taken: ("ADDED", "b") in _reported(taken), version="x7")
+    assert _reported(steps) == [("ADDED", "a"), ("ADDED", "b")]
     assert [error.startswith("gap: pods between version x7 and 9") for error in _errors(steps)] == [True]

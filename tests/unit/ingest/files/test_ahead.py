@@ -15,7 +15,7 @@ from ingest.files import ahead
 from ingest.files.ahead import read_ahead
 from ingest.files.capture import SourceError
 from ingest.files.sources import read_sources
-from ingest.normalize.decoded import Decoded, decode
+from ingest.normalize.decode import Decoded, decode
 from paths import CAPTURES, SCENARIOS
 from waiting import eventually
 
@@ -74,12 +74,12 @@ def test_progress_and_what_was_left_out_are_reported(tmp_path: Path) -> None:
     kinds = ("Secret", "Node")
     listed = [{"apiVersion": "v1", "kind": kind, "metadata": {"name": "n"}} for kind in kinds]
     dump.write_text(json.dumps({"kind": "List", "items": listed}))
-    told: list[tuple[int, int, int]] = []
+    reported: list[tuple[int, int, int]] = []
     skipped = Counter[str]()
-    items = list(read_ahead([dump, CAPTURES[0]], progress=lambda *figures: told.append(figures), skipped=skipped))
+    items = list(read_ahead([dump, CAPTURES[0]], progress=lambda *figures: reported.append(figures), skipped=skipped))
     assert skipped == {"Secret": 1}
     size = dump.stat().st_size + CAPTURES[0].stat().st_size
-    assert told[-1] == (size, size, len(items))
+    assert reported[-1] == (size, size, len(items))
 
 
 def test_a_file_that_is_no_source_is_reported_after_all_others(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from ingest.files.around import as_utf8, rows_as_json, without_fences, without_prefixes
 from ingest.files.documents import Found
-from ingest.files.texts.ages import Printed
+from ingest.files.texts.ages import PrintTime
 from ingest.files.texts.exported import event_of_row
 from ingest.files.yaml_documents import yaml_parts
 
@@ -77,7 +77,7 @@ def test_a_row_of_azure_has_its_time_in_each_form(seen: str) -> None:
         "KubeEventType": "W",
         "LastSeen": seen,
     }
-    event = event_of_row(row, Printed(datetime(2026, 3, 19, tzinfo=UTC), ""))
+    event = event_of_row(row, PrintTime(datetime(2026, 3, 19, tzinfo=UTC), ""))
     assert event is not None
     assert event["lastTimestamp"] == "2026-03-18T04:11:31Z"
 

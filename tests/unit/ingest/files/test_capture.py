@@ -412,9 +412,9 @@ def test_whatever_stands_between_them_every_good_line_is_kept_and_nothing_else_i
     folder = tmp_path_factory.mktemp("any")
     data = [GOOD, *parts, GOOD]
     entries = read_bytes(folder, compress(lines(*data)))
-    told = {int(entry.position.place): entry for entry in entries}
-    assert list(told) == [number for number, line in enumerate(data, start=1) if line.strip(b" \t\r\f\v")]
-    for number, entry in told.items():
+    reported = {int(entry.position.place): entry for entry in entries}
+    assert list(reported) == [number for number, line in enumerate(data, start=1) if line.strip(b" \t\r\f\v")]
+    for number, entry in reported.items():
         line = data[number - 1]
         assert entry.raw == line
         assert isinstance(entry, Observed) or line != GOOD

@@ -187,8 +187,8 @@ def test_bad_object_of_a_watch_is_reported_and_the_others_are_kept(tmp_path: Pat
     parts = [json.dumps(pod("a")), '{"kind": "Pod", "meta', deep, json.dumps(pod("b", "v")), '{"a": \x01}']
     path.write_text("\n".join(parts) + "\n")
     entries = list(read_sources([path]))
-    told = [(e.position.place, e.error_type) if isinstance(e, Unreadable) else e.position.place for e in entries]
-    assert told == ["line 1", "line 4", ("line 2", "cut_off"), ("line 3", "too_deep"), ("line 5", "not_json")]
+    reported = [(e.position.place, e.error_type) if isinstance(e, Unreadable) else e.position.place for e in entries]
+    assert reported == ["line 1", "line 4", ("line 2", "cut_off"), ("line 3", "too_deep"), ("line 5", "not_json")]
 
 
 @pytest.mark.parametrize(
@@ -266,7 +266,7 @@ def test_summary_reports_its_node_and_its_time(tmp_path: Path, recorded: dict[st
     assert (observation.resource, observation.source, observation.type) == ("stats/summary", "kubelet", "SNAPSHOT")
     assert observation.node == NODE
     assert json.loads(bytes(observation.object)) == summary
-    # the newest time of the first sample in the recording, which was seen at 04:17:07
+    # the newest time of the first sample in the capture, which was seen at 04:17:07
     assert (
         datetime(2026, 11, 21, 4, 16, 50, tzinfo=UTC) < observation.ts < datetime(2026, 11, 21, 4, 17, 8, tzinfo=UTC)
     )
@@ -369,8 +369,8 @@ def test_events_of_a_folder_have_their_own_times_and_its_objects_that_of_the_rea
     (read_at,) = {entry.observation.ts for entry in entries if entry.observation.resource != "events"}
     assert datetime(2026, 11, 21, 4, 11, tzinfo=UTC) < read_at <= datetime(2026, 11, 21, 4, 17, 8, tzinfo=UTC)
     events = [entry for entry in entries if entry.observation.resource == "events"]
-    told = [json.loads(entry.raw) for entry in events]
-    own = [datetime.fromisoformat(each["lastTimestamp"] or each["eventTime"]) for each in told]
+    reported = [json.loads(entry.raw) for entry in events]
+    own = [datetime.fromisoformat(each["lastTimestamp"] or each["eventTime"]) for each in reported]
     assert [entry.observation.ts for entry in events] == own == sorted(own)
     assert own[0] < read_at
 
@@ -517,8 +517,8 @@ def test_bad_item_of_a_yaml_list_is_reported_and_the_others_are_kept(tmp_path: P
         to_yaml(listed(pod("a"), pod("b", "v"), pod("c", "w"), kind="PodList")).replace("name: b", "name: 'b")
     )
     entries = list(read_sources([path]))
-    told = [e.error_type if isinstance(e, Unreadable) else json.loads(e.raw)["metadata"]["name"] for e in entries]
-    assert told == ["a", "c", "not_yaml"]
+    reported = [e.error_type if isinstance(e, Unreadable) else json.loads(e.raw)["metadata"]["name"] for e in entries]
+    assert reported == ["a", "c", "not_yaml"]
 
 
 def test_text_with_an_asterisk_is_no_alias(tmp_path: Path) -> None:

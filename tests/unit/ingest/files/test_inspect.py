@@ -48,7 +48,7 @@ def shown(inspection: Inspection) -> str:
 
 
 def test_recording_is_summed_up_as_it_was_recorded() -> None:
-    # counted in the recording with another JSON parser, line by line
+    # counted in the capture with another JSON parser, line by line
     inspection = inspect([NODE_PRESSURE])
     assert inspection.observations == 975
     assert inspection.counts == {

@@ -12,14 +12,14 @@ from ingest.files.lines import SourceError
 from ingest.files.recognize import Thing
 from ingest.files.sniff import kind_of
 from ingest.files.sources import read_sources
-from ingest.files.texts.ages import Printed
+from ingest.files.texts.ages import PrintTime
 from ingest.files.texts.contexts import selected_lines
 from ingest.files.texts.exported import IS_EXPORTED
-from ingest.files.texts.fragments import Command, Fragment, unglued
+from ingest.files.texts.fragments import Command, Fragment, split_prompts
 from ingest.files.texts.logs import Logs
 from ingest.files.texts.mixed import split_mixed
 from ingest.files.texts.pasted import pasted_parts
-from ingest.files.texts.tables import tabled
+from ingest.files.texts.tables import parse_tables
 from ingest.files.unread import left_out
 from ingest.files.yaml_documents import yaml_parts
 from ingest.model.observation import Position
@@ -79,7 +79,7 @@ def test_a_head_with_commas_is_looked_at_in_a_time_that_grows_with_its_length() 
 )
 def test_prompts_behind_output_are_looked_for_in_a_time_that_grows_with_the_text(text: str) -> None:
     began = time.process_time()
-    unglued(text)
+    split_prompts(text)
     assert time.process_time() - began < 5
 
 
@@ -128,7 +128,7 @@ def test_a_table_of_many_columns_does_not_make_each_line_long() -> None:
     table = "NAME   READY   STATUS   RESTARTS\np   0/1   Evicted   0\n"
     began = time.process_time()
     lines = [head, "x" * 9, *["x"] * 10_000, *table.splitlines()]
-    found = list(tabled(Fragment(Command(), lines, 0), Printed(AT, "")))
+    found = list(parse_tables(Fragment(Command(), lines, 0), PrintTime(AT, "")))
     assert [each["metadata"]["name"] for each in found] == ["p"]
     assert time.process_time() - began < 5
 
@@ -187,6 +187,6 @@ def test_a_log_of_many_machines_is_not_compared_with_each_node_and_event(tmp_pat
 def test_prompts_and_contexts_are_looked_for_in_a_time_that_grows_with_the_text(text: str) -> None:
     """A pass for each name of a prompt once made this quadratic."""
     began = time.process_time()
-    unglued(text)
+    split_prompts(text)
     selected_lines(text.encode())
     assert time.process_time() - began < 10

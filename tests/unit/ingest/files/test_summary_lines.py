@@ -5,7 +5,7 @@ import pytest
 
 from ingest.files.envelope import decode_line
 from ingest.model.observation import Observed, Position
-from ingest.normalize.decoded import decode
+from ingest.normalize.decode import decode
 from ingest.resources.stats_summary import STATS_SUMMARY
 
 POSITION = Position("capture", "1")

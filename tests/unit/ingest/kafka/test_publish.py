@@ -127,7 +127,7 @@ async def test_a_message_is_sent_once_kafka_has_everything_before_it(wires: list
         await _turns()
         for value in (b"node 1", b"node 2"):
             await publisher.send("nodes", value, value)
-        told = await publisher.send("cluster", b"c", b"after 2", follows=True)
+        reported = await publisher.send("cluster", b"c", b"after 2", follows=True)
         await publisher.send("nodes", b"node 3", b"node 3")
         await publisher.send("cluster", b"c", b"after 3", follows=True)
         [wire] = wires
@@ -141,7 +141,7 @@ async def test_a_message_is_sent_once_kafka_has_everything_before_it(wires: list
         wire.acknowledge(b"node 3")
         await _turns()
         assert wire.sent[3:] == [b"after 2", b"after 3"]
-        assert not told.done()
+        assert not reported.done()
         for value in (b"after 2", b"after 3"):
             wire.acknowledge(value)
         await publisher.flush()

@@ -72,10 +72,10 @@ def test_a_clusters_records_wait_until_kafka_has_the_nodes_records() -> None:
 )
 def test_an_unreadable_line_is_a_dead_letter_with_its_number(item: Observed | Unreadable, error_type: str) -> None:
     recorded, published = replay(item)
-    [told, (topic, key, value, headers, _)] = recorded.sent
+    [reported, (topic, key, value, headers, _)] = recorded.sent
     letter = Letter.read(headers, b"")
-    assert told[:2] == ("t.cluster", b"c")
-    assert decode_record(told[2]) == DeadLetterRecord(ts=T0, cluster="c", error_type=error_type)
+    assert reported[:2] == ("t.cluster", b"c")
+    assert decode_record(reported[2]) == DeadLetterRecord(ts=T0, cluster="c", error_type=error_type)
     assert (topic, key, value) == ("t.dead-letters", b"c", b"the line")
     assert (letter.cluster, letter.ts, letter.error_type) == ("c", T0, error_type)
     assert letter.position.source == "f"

@@ -309,8 +309,8 @@ async def test_a_failure_after_a_recovery_is_reported_at_once() -> None:
     run.kubelet.answers["stats/summary"] = refused
 
     def alternate(_: int) -> None:
-        told = run.observations[-1]
-        run.kubelet.answers["stats/summary"] = b"{}" if told.type == "ERROR" else refused
+        reported = run.observations[-1]
+        run.kubelet.answers["stats/summary"] = b"{}" if reported.type == "ERROR" else refused
 
     run.after = alternate
     seen = await run.until(6, "n1")

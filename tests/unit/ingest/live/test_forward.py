@@ -161,8 +161,8 @@ async def test_a_degraded_stream_is_logged_when_it_begins_and_when_it_ends() -> 
         with capture_logs() as logs:
             async with _running(Watching(live, memory.publish, hurried())):
                 await until(lambda: any(each["event"] == "a stream has recovered" for each in logs))
-    told = [(each["event"], each["stream"]) for each in logs if "stream" in each]
-    assert told == [("a stream is degraded", "nodes"), ("a stream has recovered", "nodes")]
+    reported = [(each["event"], each["stream"]) for each in logs if "stream" in each]
+    assert reported == [("a stream is degraded", "nodes"), ("a stream has recovered", "nodes")]
     assert "403 Forbidden" in next(each["reason"] for each in logs if "reason" in each)
     # it is told downstream too: the others go on, and this is a record like any other
     assert ("nodes", "ERROR") in {(one.resource, one.redacted().type) for one in memory.seen}
@@ -177,7 +177,7 @@ async def test_secrets_are_not_handed_to_the_publisher() -> None:
         async with _running(Watching(_live(server), memory.publish)):
             await until(lambda: memory.seen)
     (seen,) = memory.seen[:1]
-    assert b"canary" not in msgspec.json.encode(seen.normalized()[0]) + bytes(seen.redacted().object)
+    assert b"canary" not in msgspec.json.encode(seen.normalize_with_warning()[0]) + bytes(seen.redacted().object)
 
 
 class _Work:

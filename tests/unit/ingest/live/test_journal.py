@@ -15,7 +15,7 @@ from ingest.live import journal
 from ingest.live.journal import Journal
 from ingest.live.run import Delivery
 from ingest.model.observation import Observation, Observed
-from ingest.normalize.decoded import decode
+from ingest.normalize.decode import decode
 from ingest.normalize.redact import Received, redact
 from ingest.resources.stats_summary import STATS_SUMMARY
 

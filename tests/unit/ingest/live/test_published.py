@@ -170,7 +170,7 @@ def test_a_watched_object_is_decoded_once_until_it_is_a_record(resource: ApiReso
     def watch() -> None:
         for step in changes.watched(read_event(line), ""):
             assert step.observation is not None
-            records.extend(Received(step.observation, step.decoded).normalized()[0])
+            records.extend(Received(step.observation, step.decoded).normalize_with_warning()[0])
 
     counted = decodes(watch)
     assert records
@@ -193,7 +193,12 @@ async def _answered(resource: str, body: bytes) -> list[Any]:
     kubelet = _Kubelet("n1", FakeClock().clock)
     for each in POLLED:
         await kubelets._ask_where_due(kubelet, each)
-    return [record for received in taken if received.resource == resource for record in received.normalized()[0]]
+    return [
+        record
+        for received in taken
+        if received.resource == resource
+        for record in received.normalize_with_warning()[0]
+    ]
 
 
 @pytest.mark.parametrize(

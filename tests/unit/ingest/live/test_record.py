@@ -55,8 +55,8 @@ async def test_observations_are_written_without_secrets_and_counted(tmp_path: Pa
     out = tmp_path / name
     store = VersionFile(tmp_path / "versions.json", "lab")
     async with _live(store) as live:
-        told: list[str] = []
-        capturing = Capturing(live, open_capture(out, "lab", Rotation()), told.append)
+        reported: list[str] = []
+        capturing = Capturing(live, open_capture(out, "lab", Rotation()), reported.append)
         captured = await _seven(capturing, asyncio.Event())
         assert "7 observations" in capturing.line()
         assert "nodes cannot be read: 403 Forbidden" in capturing.line()

@@ -192,7 +192,7 @@ async def test_a_cache_names_its_scheduler_and_a_failing_one_is_degraded_until_i
         found: list[Any] = []
         for each in both:
             await each._ask()
-            found += (await seen.get()).normalized()[0]
+            found += (await seen.get()).normalize_with_warning()[0]
         assert [(one.cluster, one.node, one.nodes, one.names, one.scheduler) for one in found] == [
             ("lab", "", nodes, None, f"{HOST}:{fake.port}") for nodes, fake in zip((5000, 4999), fakes, strict=True)
         ]
@@ -201,7 +201,7 @@ async def test_a_cache_names_its_scheduler_and_a_failing_one_is_degraded_until_i
         fakes[0].status = 500
         for _ in range(2):
             await both[0]._ask()
-        (error,) = (await seen.get()).normalized()[0]
+        (error,) = (await seen.get()).normalize_with_warning()[0]
         assert isinstance(error, SourceErrorRecord)
         assert (error.node, error.resource) == ("", "scheduler_cache")
         assert error.error.startswith(f"scheduler {HOST}:{fakes[0].port}: 500 Internal Server Error")
@@ -236,14 +236,14 @@ class Waiting:
     def __init__(self, scheduler: FakeScheduler, ca_file: Path, nodes: int, heard_after: float = inf) -> None:
         self.clock = FakeClock()
         self.nodes, self.heard_after = nodes, heard_after
-        self.told: list[Received] = []
+        self.reported: list[Received] = []
         self.https = Https(access(), ca_file)
         self.scheduler = Scheduler(
             scheduler.url, self.https, Emitter("lab", self._keep, self.clock.clock, Counter()), self._seen
         )
 
     async def _keep(self, received: Received) -> None:
-        self.told.append(received)
+        self.reported.append(received)
 
     def _seen(self) -> tuple[int, datetime]:
         return self.nodes, START + timedelta(seconds=1 if self.clock.seconds >= self.heard_after else 0.9)
@@ -251,8 +251,8 @@ class Waiting:
     async def ask(self) -> str:
         await self.scheduler._ask()
         await self.https.close()
-        (told,) = self.told
-        return told.redacted().type
+        (reported,) = self.reported
+        return reported.redacted().type
 
 
 async def test_the_number_of_nodes_that_are_seen_is_reported_at_once(authority: Authority) -> None:

@@ -43,15 +43,17 @@ def test_packed_columns_unpack_unchanged(pods: PodColumns) -> None:
 
 @settings(max_examples=EXAMPLES // 5)
 @given(st.lists(samples(), min_size=1, max_size=3))
-def test_samples_of_different_sizes_become_the_rows_of_one_table(told: list[PodColumns]) -> None:
-    keys = [SampleKey("c", datetime(2026, 7, 1, tzinfo=UTC), f"n{i}", len(pods.uid)) for i, pods in enumerate(told)]
+def test_samples_of_different_sizes_become_the_rows_of_one_table(reported: list[PodColumns]) -> None:
+    keys = [
+        SampleKey("c", datetime(2026, 7, 1, tzinfo=UTC), f"n{i}", len(pods.uid)) for i, pods in enumerate(reported)
+    ]
     names = ("namespace", "pod", "uid", "volumes")
-    texts = {name: [text for pods in told for text in getattr(pods, name)] for name in names}
-    table = pod_samples(keys, texts, [pack(pods) for pods in told])
+    texts = {name: [text for pods in reported for text in getattr(pods, name)] for name in names}
+    table = pod_samples(keys, texts, [pack(pods) for pods in reported])
     table.validate(full=True)
     assert table["node"].to_pylist() == [key.node for key in keys for _ in range(key.pods)]
     for name in TYPE_CODES:
-        assert table[name].to_pylist() == [value for pods in told for value in stored(getattr(pods, name))]
+        assert table[name].to_pylist() == [value for pods in reported for value in stored(getattr(pods, name))]
 
 
 def test_a_column_alone_is_packed_as_among_others() -> None:

@@ -20,8 +20,8 @@ def test_a_stream_is_silent_only_past_its_limit() -> None:
 def test_a_silence_is_reported_again_each_time_it_doubled() -> None:
     freshness = Freshness()
     freshness.expect("pods", 100, START)
-    told = [seconds for seconds in range(0, 1000, 10) if freshness.silent(START + _after(seconds))]
-    assert told == [110, 230, 470, 950]
+    reported = [seconds for seconds in range(0, 1000, 10) if freshness.silent(START + _after(seconds))]
+    assert reported == [110, 230, 470, 950]
 
 
 def test_a_sign_of_life_ends_a_silence() -> None:

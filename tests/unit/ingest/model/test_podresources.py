@@ -102,9 +102,9 @@ def test_what_a_kubelet_encodes_is_what_is_read(
         devices=(DeviceResources(resource_name=kind, device_ids=tuple(devices), numa_nodes=tuple(numa)),),
         memory=(MemoryResources(memory_type=kind, size=size, numa_nodes=tuple(numa)),),
     )
-    told = decode_pods(fake.pods(fake.pod(namespace, pod, container)))
-    assert told == (PodResources(name=pod, namespace=namespace, containers=(held,)),)
-    assert msgspec.json.decode(msgspec.json.encode(told), type=tuple[PodResources, ...]) == told
+    reported = decode_pods(fake.pods(fake.pod(namespace, pod, container)))
+    assert reported == (PodResources(name=pod, namespace=namespace, containers=(held,)),)
+    assert msgspec.json.decode(msgspec.json.encode(reported), type=tuple[PodResources, ...]) == reported
 
 
 @given(st.binary(max_size=60))
@@ -138,7 +138,7 @@ def test_a_kubelet_that_does_not_offer_its_allocatable_resources_still_reports_i
 
 
 @pytest.mark.parametrize(
-    ("answers", "told"),
+    ("answers", "reported"),
     [
         ({}, "1.20"),
         ({fake.LIST: fake.Refusal(grpc.StatusCode.RESOURCE_EXHAUSTED, "too\x1bmany")}, r"EXHAUSTED: too\\x1bmany"),
@@ -150,9 +150,9 @@ def test_a_kubelet_that_does_not_offer_its_allocatable_resources_still_reports_i
     ],
 )
 def test_a_service_that_cannot_be_read_is_reported_in_words(
-    socket: Path, answers: dict[str, bytes | fake.Refusal], told: str
+    socket: Path, answers: dict[str, bytes | fake.Refusal], reported: str
 ) -> None:
-    with fake.served(socket, answers), pytest.raises(CannotReadError, match=told):
+    with fake.served(socket, answers), pytest.raises(CannotReadError, match=reported):
         read_podresources(socket)
 
 
@@ -186,10 +186,10 @@ def observed(object_: bytes, node: str = "n1") -> Observation:
 
 
 def test_the_observation_becomes_a_record_of_its_node() -> None:
-    told = NodeResources(pods=(PINNED_POD,), allocatable=AllocatableResources(cpu_ids=(1, 5)))
-    (record,) = normalize(observed(msgspec.json.encode(told)))
+    reported = NodeResources(pods=(PINNED_POD,), allocatable=AllocatableResources(cpu_ids=(1, 5)))
+    (record,) = normalize(observed(msgspec.json.encode(reported)))
     assert isinstance(record, PodResourcesRecord)
-    assert (record.node, record.pods, record.allocatable) == ("n1", told.pods, told.allocatable)
+    assert (record.node, record.pods, record.allocatable) == ("n1", reported.pods, reported.allocatable)
     assert decode_record(encode_record(record)) == record
 
 

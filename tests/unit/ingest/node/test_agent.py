@@ -22,7 +22,7 @@ from ingest.model.records import (
     CpuManagerRecord,
     CpuThrottlingRecord,
     CpuTopologyRecord,
-    HeardRecord,
+    HeartbeatRecord,
     MemoryManagerRecord,
     PodResourcesRecord,
     Record,
@@ -57,7 +57,7 @@ def agent(root: Path, time: FakeClock) -> Agent:
     return Agent(AgentSettings("c", "n1", root), time.clock)
 
 
-def told(observations: list[Observation]) -> list[tuple[str, str]]:
+def reported(observations: list[Observation]) -> list[tuple[str, str]]:
     return sorted((each.resource, each.type) for each in observations)
 
 
@@ -68,7 +68,7 @@ def object_of(observations: list[Observation], resource: str) -> Any:
 
 def test_the_first_look_reports_everything(agent: Agent) -> None:
     seen = agent.look()
-    assert told(seen) == sorted((resource, "SNAPSHOT") for resource in RESOURCES)
+    assert reported(seen) == sorted((resource, "SNAPSHOT") for resource in RESOURCES)
     assert {(each.cluster, each.source, each.node) for each in seen} == {("c", "agent", "n1")}
     assert object_of(seen, "cpu_topology") == {
         "cpus": [{"cpu": 0, "core": 0, "socket": 0, "numa": 0}, {"cpu": 1, "core": 1, "socket": 0, "numa": 0}]
@@ -93,7 +93,7 @@ def test_an_agent_without_news_gives_a_sign_of_life_each_minute(agent: Agent, ti
 def test_a_sign_of_life_is_on_the_log_of_the_cluster_and_names_its_node(agent: Agent, time: FakeClock) -> None:
     agent.look()
     (sign,) = agent.observe()
-    assert normalize(sign) == [HeardRecord(ts=time.clock.now(), cluster="c", resource="agent", target="n1")]
+    assert normalize(sign) == [HeartbeatRecord(ts=time.clock.now(), cluster="c", resource="agent", target="n1")]
 
 
 def test_unchanged_readings_are_not_reported_again(agent: Agent, time: FakeClock) -> None:
@@ -132,7 +132,7 @@ def test_counters_are_reported_once_a_minute(agent: Agent, root: Path, time: Fak
 def test_everything_is_reported_every_10_minutes(agent: Agent, time: FakeClock) -> None:
     agent.look()
     time.seconds += 600
-    assert told(agent.look()) == sorted((resource, "SNAPSHOT") for resource in RESOURCES)
+    assert reported(agent.look()) == sorted((resource, "SNAPSHOT") for resource in RESOURCES)
     time.seconds += 599
     assert agent.look() == []
 
@@ -140,7 +140,7 @@ def test_everything_is_reported_every_10_minutes(agent: Agent, time: FakeClock) 
 def test_what_cannot_be_read_is_an_error_and_all_else_is_reported(agent: Agent, root: Path) -> None:
     (root / "var/lib/kubelet/memory_manager_state").unlink()
     seen = agent.look()
-    assert ("memory_manager_state", "ERROR") in told(seen)
+    assert ("memory_manager_state", "ERROR") in reported(seen)
     assert len(seen) == len(RESOURCES)
     assert "memory_manager_state: missing" in object_of(seen, "memory_manager_state")["error"]
 
@@ -149,11 +149,11 @@ def test_an_error_is_reported_at_once_and_then_every_5_minutes(agent: Agent, roo
     agent.look()
     (root / "var/lib/kubelet/cpu_manager_state").unlink()
     time.seconds += 10
-    assert told(agent.look()) == [("cpu_manager_state", "ERROR")]
+    assert reported(agent.look()) == [("cpu_manager_state", "ERROR")]
     time.seconds += 299
     assert agent.look() == []
     time.seconds += 1
-    assert told(agent.look()) == [("cpu_manager_state", "ERROR")]
+    assert reported(agent.look()) == [("cpu_manager_state", "ERROR")]
 
 
 def test_what_can_be_read_again_is_reported_although_it_is_what_it_was(agent: Agent, root: Path) -> None:
@@ -161,7 +161,7 @@ def test_what_can_be_read_again_is_reported_although_it_is_what_it_was(agent: Ag
     (root / "var/lib/kubelet/cpu_manager_state").unlink()
     agent.look()
     write(root / "var/lib/kubelet/cpu_manager_state", CPU_STATE)
-    assert told(agent.look()) == [("cpu_manager_state", "SNAPSHOT")]
+    assert reported(agent.look()) == [("cpu_manager_state", "SNAPSHOT")]
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_what_can_be_read_again_is_reported_although_it_is_what_it_was(agent: Ag
 )
 def test_a_checkpoint_that_is_no_json_object_is_an_error(agent: Agent, root: Path, content: bytes) -> None:
     (root / "var/lib/kubelet/cpu_manager_state").write_bytes(content)
-    assert ("cpu_manager_state", "ERROR") in told(agent.look())
+    assert ("cpu_manager_state", "ERROR") in reported(agent.look())
 
 
 def test_a_machine_without_the_socket_is_not_asked_for_its_pods(agent: Agent) -> None:
@@ -207,12 +207,12 @@ def test_pods_learn_where_the_socket_is(agent: Agent, root: Path) -> None:
 def test_a_socket_that_went_is_an_error(agent: Agent, root: Path) -> None:
     with fake.served(root / SOCKET, {fake.LIST: b""}):
         agent.look()
-    assert told(agent.look()) == [("podresources", "ERROR")]
+    assert reported(agent.look()) == [("podresources", "ERROR")]
 
 
 def test_a_service_that_refuses_is_an_error(agent: Agent, root: Path) -> None:
     with fake.served(root / SOCKET, {}):
-        assert ("podresources", "ERROR") in told(agent.look())
+        assert ("podresources", "ERROR") in reported(agent.look())
 
 
 @pytest.mark.asyncio

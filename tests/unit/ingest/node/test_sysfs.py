@@ -84,7 +84,7 @@ def test_a_package_unknown_to_the_firmware_is_package_0(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("file", "text", "told"),
+    ("file", "text", "reported"),
     [
         ("cpu/online", "3-1\n", "cpu/online"),
         ("cpu/online", "0-99999\n", "cpu/online"),
@@ -97,10 +97,10 @@ def test_a_package_unknown_to_the_firmware_is_package_0(tmp_path: Path) -> None:
         ("cpu/cpu0/topology/core_id", "\x1b[2J", r"\\x1b"),
     ],
 )
-def test_nonsense_is_reported_and_gives_no_topology(tmp_path: Path, file: str, text: str, told: str) -> None:
+def test_nonsense_is_reported_and_gives_no_topology(tmp_path: Path, file: str, text: str, reported: str) -> None:
     write_sysfs(tmp_path, [Thread(0, 0, 0, 0), Thread(1, 0, 1, 1)])
     write(tmp_path / "sys/devices/system" / file, text)
-    with pytest.raises(CannotReadError, match=told):
+    with pytest.raises(CannotReadError, match=reported):
         read_cpu_topology(tmp_path)
 
 

@@ -109,9 +109,9 @@ def test_a_source_that_could_not_be_read_is_reported_on_its_nodes_log() -> None:
 
 
 def test_a_summary_reports_its_node_itself_where_the_observation_does_not() -> None:
-    told = summary("12:00:00", "n")
-    del told["node"]
-    assert places(told) == [(SummaryRecord, "n")]
+    reported = summary("12:00:00", "n")
+    del reported["node"]
+    assert places(reported) == [(SummaryRecord, "n")]
 
 
 def test_the_node_that_was_asked_goes_before_the_name_in_a_summary() -> None:

@@ -656,9 +656,9 @@ def test_a_checkpoint_keeps_its_very_bytes(resource: str) -> None:
 
 
 def test_an_object_that_is_no_json_becomes_an_error_that_reveals_nothing_of_it() -> None:
-    told = redact(_observed(f'{{"env": "{CANARY}'.encode()))
-    assert told.type == "ERROR"
-    assert json.loads(bytes(told.object)) == {"error": "pods: an object cannot be read"}
+    reported = redact(_observed(f'{{"env": "{CANARY}'.encode()))
+    assert reported.type == "ERROR"
+    assert json.loads(bytes(reported.object)) == {"error": "pods: an object cannot be read"}
 
 
 @given(

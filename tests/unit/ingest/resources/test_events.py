@@ -40,5 +40,5 @@ KUBELET = {"component": "kubelet", "host": "n"}
 def test_an_event_concerns_the_node_that_it_is_about_or_whose_kubelet_reported_it(
     fields: Mapping[str, Any], expected: str
 ) -> None:
-    told = msgspec.json.decode(json.dumps({"metadata": {"name": "e"}, **fields}), type=Event)
-    assert event_node(told) == expected
+    reported = msgspec.json.decode(json.dumps({"metadata": {"name": "e"}, **fields}), type=Event)
+    assert event_node(reported) == expected

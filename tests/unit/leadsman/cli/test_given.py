@@ -44,7 +44,7 @@ def answered(folder: Path, *arguments: str) -> tuple[int, str, set[str]]:
 
 @pytest.mark.parametrize("command", SOURCES)
 @pytest.mark.parametrize(
-    ("path", "told"),
+    ("path", "reported"),
     [
         ("nope.json", NO_FILE),
         ("https://gist.example/dump.json", "dump.json: an address cannot be read. Download it"),
@@ -52,14 +52,14 @@ def answered(folder: Path, *arguments: str) -> tuple[int, str, set[str]]:
         ("other", "other: this folder has nothing that Leadsman reads"),
     ],
 )
-def test_a_source_that_cannot_be_read_costs_nothing(command: str, path: str, told: str, tmp_path: Path) -> None:
+def test_a_source_that_cannot_be_read_costs_nothing(command: str, path: str, reported: str, tmp_path: Path) -> None:
     status, error, heavy = answered(tmp_path, command, path)
     assert (status, heavy) == (EXIT_NO_SOURCE, set())
-    assert told in error
+    assert reported in error
 
 
 @pytest.mark.parametrize(
-    ("arguments", "status", "told"),
+    ("arguments", "status", "reported"),
     [
         ("replay empty.json --speed x", EXIT_USAGE, "'x' is not a speed"),
         ("replay other nope.json", EXIT_NO_SOURCE, "other: this folder has nothing that Leadsman reads"),
@@ -81,10 +81,10 @@ def test_a_source_that_cannot_be_read_costs_nothing(command: str, path: str, tol
         ("mcp --http --token-file nope", EXIT_USAGE, "--token-file nope: cannot be read: No such file"),
     ],
 )
-def test_a_wrong_argument_costs_nothing(arguments: str, status: int, told: str, tmp_path: Path) -> None:
+def test_a_wrong_argument_costs_nothing(arguments: str, status: int, reported: str, tmp_path: Path) -> None:
     ended, error, heavy = answered(tmp_path, *arguments.split())
     assert (ended, heavy - {"rich"}) == (status, set())
-    assert told in error
+    assert reported in error
 
 
 @pytest.mark.parametrize("command", ["look", "up", "watch", "capture -o now.jsonl"])
@@ -96,7 +96,7 @@ def test_a_missing_default_kubeconfig_costs_no_client_and_no_database(command: s
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "reported"),
     [
         (
             "query evicted_pods worker-5",
@@ -111,16 +111,16 @@ def test_a_missing_default_kubeconfig_costs_no_client_and_no_database(command: s
     ],
 )
 def test_a_word_that_a_command_does_not_expect_has_the_option_that_takes_it(
-    arguments: str, told: str, tmp_path: Path
+    arguments: str, reported: str, tmp_path: Path
 ) -> None:
     """A question has the options of its parameters: which nodes there are has no namespace."""
     status, error, _ = answered(tmp_path, *arguments.split())
     assert status == EXIT_USAGE
-    assert told in error
+    assert reported in error
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "reported"),
     [
         (("my node",), "(my node). Did you mean --node 'my node' or --cluster 'my node'?"),
         (("my node", "other"), "(my node other). Did you mean --node 'my node' or --cluster 'my node'?"),
@@ -132,12 +132,12 @@ def test_a_word_that_a_command_does_not_expect_has_the_option_that_takes_it(
     ],
 )
 def test_a_hint_has_the_whole_word_of_a_shell_and_any_word_is_a_mistake(
-    words: tuple[str, ...], told: str, tmp_path: Path
+    words: tuple[str, ...], reported: str, tmp_path: Path
 ) -> None:
     """A file's name has at most 255 bytes, and no file is below another one."""
     status, error, _ = answered(tmp_path, "query", "nodes", *words)
     assert status == EXIT_USAGE
-    assert told in error
+    assert reported in error
 
 
 def test_a_word_with_a_zero_byte_or_in_a_closed_folder_is_no_file(monkeypatch: pytest.MonkeyPatch) -> None:

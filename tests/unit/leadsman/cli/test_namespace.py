@@ -73,19 +73,19 @@ def _story(database: Database, namespace: str) -> str:
 
 def test_a_story_of_a_namespace_has_its_pods_and_the_nodes(two: Database) -> None:
     assert OTHERS in _story(two, "")
-    told = _story(two, OURS)
-    assert OTHERS not in told
-    assert "not Ready" in told
-    assert "Rebooted" in told
+    reported = _story(two, OURS)
+    assert OTHERS not in reported
+    assert "not Ready" in reported
+    assert "Rebooted" in reported
     for words in ("OOM kill", "1 pod Pending", "evicted for its own limit", "Failed-shop", "Pods of namespace shop;"):
-        assert words in told
+        assert words in reported
 
 
 def test_a_namespace_without_pods_is_named_as_such(two: Database) -> None:
-    told = _story(two, "shpo")
-    assert "No pods were seen of namespace shpo; nodes and the cluster as a whole." in told
-    assert "not Ready" in told
-    assert not {OURS, OTHERS} & set(told.replace("/", " ").split())
+    reported = _story(two, "shpo")
+    assert "No pods were seen of namespace shpo; nodes and the cluster as a whole." in reported
+    assert "not Ready" in reported
+    assert not {OURS, OTHERS} & set(reported.replace("/", " ").split())
 
 
 def test_the_saved_story_narrows_the_same(two: Database) -> None:

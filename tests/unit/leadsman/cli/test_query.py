@@ -78,16 +78,16 @@ def test_filters_are_options_as_elsewhere(folder: Path) -> None:
 
 
 def test_an_option_that_a_question_has_no_place_for_is_refused(folder: Path) -> None:
-    for arguments, told in (
+    for arguments, reported in (
         (("nodes", "--since", "1h"), "query nodes has no parameter 'since'. It has: cluster, node"),
         (("--sql", "SELECT 1", "--node", "n"), "the SQL has no {node:Type}"),
     ):
         done = leadsman("query", *arguments, db=folder)
-        assert (done.returncode, told in done.stderr) == (2, True), done.stderr
+        assert (done.returncode, reported in done.stderr) == (2, True), done.stderr
     sql = "SELECT pod FROM pod_ends WHERE node = {node:String} AND ts >= {since:DateTime64(6)}"
     done = leadsman("query", "--sql", sql, "--node", "m", "--since", "1m", "-o", "csv", db=folder)
     assert done.stdout.split() == ["pod", "p59"]
-    assert "1 min before the end of the recording" in done.stderr
+    assert "1 min before the last observation" in done.stderr
 
 
 def test_a_hint_names_the_database_that_was_asked(demo_folder: Path) -> None:

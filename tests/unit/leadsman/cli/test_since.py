@@ -1,4 +1,4 @@
-"""A duration means the same for every command: before --until, else before now, or of a recording before its end."""
+"""A duration means the same for every command: before --until, else before now, or of a capture before its end."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -13,7 +13,7 @@ MINUTE = timedelta(minutes=1)
 
 
 @pytest.mark.parametrize(
-    ("since", "until", "newest", "found", "told"),
+    ("since", "until", "newest", "found", "reported"),
     [
         (NOW - HOUR, NOW, None, (NOW - HOUR, NOW), ""),
         (None, None, None, (None, None), ""),
@@ -23,7 +23,7 @@ MINUTE = timedelta(minutes=1)
             None,
             NOW - 24 * HOUR,
             (NOW - 25 * HOUR, None),
-            "since 2026-06-30 11:00:00Z: 1 h before the end of the recording, 2026-06-30 12:00:00Z",
+            "since 2026-06-30 11:00:00Z: 1 h before the last observation, 2026-06-30 12:00:00Z",
         ),
         (HOUR, None, None, (NOW - HOUR, None), "since 2026-07-01 11:00:00Z: 1 h before now"),
         (HOUR, NOW - HOUR, None, (NOW - 2 * HOUR, NOW - HOUR), "since 2026-07-01 10:00:00Z: 1 h before that"),
@@ -33,7 +33,7 @@ MINUTE = timedelta(minutes=1)
             NOW - 24 * HOUR,
             (NOW - 25 * HOUR - MINUTE, NOW - 25 * HOUR),
             (
-                "until 2026-06-30 11:00:00Z: 1 h before the end of the recording, 2026-06-30 12:00:00Z\n"
+                "until 2026-06-30 11:00:00Z: 1 h before the last observation, 2026-06-30 12:00:00Z\n"
                 "since 2026-06-30 10:59:00Z: 1 min before that"
             ),
         ),
@@ -45,12 +45,12 @@ def test_a_duration_is_before_an_end_that_is_reported(
     until: datetime | timedelta | None,
     newest: datetime | None,
     found: tuple[datetime | None, datetime | None],
-    told: str,
+    reported: str,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with reader_in("UTC"):
         assert settled(since, until, lambda: newest, NOW) == found
-    assert capsys.readouterr().err.strip() == told
+    assert capsys.readouterr().err.strip() == reported
 
 
 def test_no_file_or_database_is_read_where_no_duration_needs_it() -> None:

@@ -69,8 +69,8 @@ async def test_the_same_observation_has_the_same_names_again_and_another_has_oth
 async def test_an_object_of_a_shape_that_cannot_be_is_a_dead_letter_with_its_cause() -> None:
     broken = {"metadata": {"name": "a"}, "spec": {"containers": "none"}}
     sent = await _sent(broken)
-    (told_to, _, told, _, _), (topic, _, value, _, headers) = sent.messages
-    assert (told_to, told["kind"], told["error_type"]) == ("Lead_1.x.cluster", "dead_letter", "wrong_type")
+    (told_to, _, reported, _, _), (topic, _, value, _, headers) = sent.messages
+    assert (told_to, reported["kind"], reported["error_type"]) == ("Lead_1.x.cluster", "dead_letter", "wrong_type")
     letter = Letter.read(headers, b"")
     assert topic == "Lead_1.x.dead-letters"
     assert value == broken

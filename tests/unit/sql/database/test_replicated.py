@@ -7,7 +7,7 @@ import re
 import pytest
 
 from sql.database.dsn import parse_dsn
-from sql.database.replicated import everywhere, replicated
+from sql.database.replicated import everywhere, replicate
 from sql.schema.migrate import load_migrations
 from sql.schema.views import View, load_views
 
@@ -17,7 +17,7 @@ CREATED = [statement for statement in MIGRATED if "CREATE TABLE" in statement]
 
 @pytest.mark.parametrize("statement", MIGRATED, ids=lambda statement: " ".join(statement.split()[2:7]))
 def test_every_statement_that_defines_runs_on_every_replica(statement: str) -> None:
-    assert replicated(statement, "prod").count(" ON CLUSTER 'prod'") == 1
+    assert replicate(statement, "prod").count(" ON CLUSTER 'prod'") == 1
 
 
 @pytest.mark.parametrize("statement", CREATED, ids=lambda statement: statement.split()[5])
@@ -25,7 +25,7 @@ def test_every_table_is_replicated_under_its_own_path(statement: str) -> None:
     (engine,) = re.findall(r"^ENGINE = .*$", statement, re.MULTILINE)
     kind, version = re.fullmatch(r"ENGINE = (\w*MergeTree)(?:\((\w+)\))?", engine).groups()  # type: ignore[union-attr]
     (name,) = re.findall(r"CREATE TABLE IF NOT EXISTS (\w+)", statement)
-    whole = replicated(statement, "prod")
+    whole = replicate(statement, "prod")
     place = f"'/clickhouse/tables/{{shard}}/{{database}}/{name}', '{{replica}}'"
     assert re.findall(r"^ENGINE = .*$", whole, re.MULTILINE) == [
         f"ENGINE = Replicated{kind}({place}{f', {version}' if version else ''})"
@@ -35,7 +35,7 @@ def test_every_table_is_replicated_under_its_own_path(statement: str) -> None:
 
 def test_repeats_are_recognised_as_on_one_server_and_for_a_week() -> None:
     statement = "CREATE TABLE IF NOT EXISTS t (a Int8)\nENGINE = MergeTree\nORDER BY a\n"
-    whole = replicated(f"{statement}SETTINGS\n    non_replicated_deduplication_window = 10000", "prod")
+    whole = replicate(f"{statement}SETTINGS\n    non_replicated_deduplication_window = 10000", "prod")
     assert "    replicated_deduplication_window = 10000, replicated_deduplication_window_seconds = 604800" in whole
 
 
@@ -83,7 +83,7 @@ def test_samples_and_findings_are_spread_by_cluster_and_node() -> None:
 
 @pytest.mark.parametrize("view", load_views(), ids=lambda view: view.name)
 def test_every_view_is_on_every_replica_whatever_stands_above_it(view: View) -> None:
-    assert f"CREATE OR REPLACE VIEW {view.name} ON CLUSTER 'prod'\n(" in replicated(view.statement, "prod")
+    assert f"CREATE OR REPLACE VIEW {view.name} ON CLUSTER 'prod'\n(" in replicate(view.statement, "prod")
 
 
 @pytest.mark.parametrize(
@@ -91,4 +91,4 @@ def test_every_view_is_on_every_replica_whatever_stands_above_it(view: View) -> 
     ["INSERT INTO t SELECT 'CREATE TABLE IF NOT EXISTS u'", "OPTIMIZE TABLE t FINAL", "SELECT 'x\nALTER TABLE t'"],
 )
 def test_what_defines_nothing_stays_as_it_is(statement: str) -> None:
-    assert "'prod'" not in replicated(statement, "prod")
+    assert "'prod'" not in replicate(statement, "prod")

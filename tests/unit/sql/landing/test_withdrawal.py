@@ -13,7 +13,7 @@ from components.captures import node, observed
 from components.rows import T0, dicts, row, store
 from ingest.files.sources import read_sources
 from ingest.model.observation import Observed
-from ingest.normalize.decoded import decode
+from ingest.normalize.decode import decode
 from leadsman.run.replay import replay
 from leadsman.run.settings import Settings
 from paths import TESTS
@@ -39,8 +39,8 @@ def read(database: Database, cluster: str, files: Iterable[Path]) -> None:
 
 def rows(database: Database, table: str, cluster: str) -> list[str]:
     found = dicts(database, f"SELECT * FROM {table} FINAL WHERE cluster = '{cluster}'")
-    apart = {"cluster", "fingerprint", "labels", "landed_at"}
-    return sorted(repr({name: value for name, value in row.items() if name not in apart}) for row in found)
+    excluded = {"cluster", "fingerprint", "labels", "landed_at"}
+    return sorted(repr({name: value for name, value in row.items() if name not in excluded}) for row in found)
 
 
 def test_the_whole_takes_back_what_its_part_concluded_however_often_both_are_read(database: Database) -> None:

@@ -216,12 +216,12 @@ def test_a_question_neither_writes_nor_reaches_outside(
     "statement", ["SELECT * FROM '{}'", "DESCRIBE TABLE `{}`", "EXISTS `{}`", "SHOW COLUMNS FROM `{}`"]
 )
 def test_a_refusal_does_not_reveal_whether_a_file_exists(reader: Database, folder: Path, statement: str) -> None:
-    told = set()
+    reported = set()
     for name in (folder.parent / "secret", folder.parent / "absent"):
         with pytest.raises(QueryFailed) as refusal:
             ask(reader, statement.format(name), {})
-        told.add(str(refusal.value).replace(name.name, ""))
-    assert len(told) == 1
+        reported.add(str(refusal.value).replace(name.name, ""))
+    assert len(reported) == 1
 
 
 @pytest.mark.parametrize(

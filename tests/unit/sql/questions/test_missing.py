@@ -130,14 +130,16 @@ def asked(database: Database, cluster: str) -> dict[str, str]:
 def test_nothing_is_said_only_where_nothing_that_is_needed_is_missing(database: Database) -> None:
     """Each kind of evidence is taken away from each question."""
     evidence(database, "all", *NEEDS)
-    for name, told in asked(database, "all").items():
-        assert told.startswith("Cluster all: nothing of this kind in 1 node, 1 pod and 1 Event that were seen"), name
+    for name, reported in asked(database, "all").items():
+        assert reported.startswith("Cluster all: nothing of this kind in 1 node, 1 pod and 1 Event that were seen"), (
+            name
+        )
     for need in NEEDS:
         known = remembering(database)
         for query in with_forms():
             if need in query.needs:
-                told = why_empty(known, query, {"cluster": need})
-                assert told == f"Cluster {need}: no {INPUTS[need]} were seen", query.name
+                reported = why_empty(known, query, {"cluster": need})
+                assert reported == f"Cluster {need}: no {INPUTS[need]} were seen", query.name
 
 
 def test_contradicting_events_are_named_with_an_empty_answer(database: Database) -> None:
@@ -145,27 +147,31 @@ def test_contradicting_events_are_named_with_an_empty_answer(database: Database)
     evidence(database, "denied")
     for cluster in ("denied", "alone"):
         store(database, *(event(reason, cluster=cluster, name=f"a.{reason}") for reason in REASONS))
-    for name, told in asked(database, "denied").items():
+    for name, reported in asked(database, "denied").items():
         denying = saved_query(name).events
-        assert all(f"{reason} (3 times)" in told for reason in denying), name
-        assert told.startswith(f"Cluster denied: {'no row, but Events' if denying else 'nothing of this kind'}"), name
+        assert all(f"{reason} (3 times)" in reported for reason in denying), name
+        assert reported.startswith(
+            f"Cluster denied: {'no row, but Events' if denying else 'nothing of this kind'}"
+        ), name
     known = remembering(database)
     for query in TELLING:
-        told = why_empty(known, query, {"cluster": "alone"})
-        assert told.startswith("Cluster alone: no "), query.name
-        assert "but Events mention it: " in told
-        assert f"{query.events[0]} (3 times)" in told
-        assert "the last at 2026-07-01 12:00:00 UTC: leadsman query events" in told
+        reported = why_empty(known, query, {"cluster": "alone"})
+        assert reported.startswith("Cluster alone: no "), query.name
+        assert "but Events mention it: " in reported
+        assert f"{query.events[0]} (3 times)" in reported
+        assert "the last at 2026-07-01 12:00:00 UTC: leadsman query events" in reported
     evidence(database, "unread")
     gaps = {resource: f"Not read all the time: {resource}, see" for resource in RESOURCES}
     store(database, *(row(SourceError, cluster="unread", resource=resource, kind="gap") for resource in RESOURCES))
-    for name, told in asked(database, "unread").items():
+    for name, reported in asked(database, "unread").items():
         parts = {part for need in saved_query(name).needs for part in need.split(" or ")}
-        assert {resource for resource, words in gaps.items() if words in told} == {STREAM_OF[part] for part in parts}
+        assert {resource for resource, words in gaps.items() if words in reported} == {
+            STREAM_OF[part] for part in parts
+        }
     evidence(database, "bad")
     store(database, row(DeadLetter, cluster="bad", error_type="unknown_text", payload="x"))
-    for name, told in asked(database, "bad").items():
-        assert told.endswith("1 record could not be understood: leadsman query dead_letters"), name
+    for name, reported in asked(database, "bad").items():
+        assert reported.endswith("1 record could not be understood: leadsman query dead_letters"), name
 
 
 STREAM_OF = {
@@ -202,8 +208,8 @@ def test_a_second_witness_does_not_prove_what_only_the_first_shows(database: Dat
 
 def test_what_was_looked_at_and_until_when_is_named(database: Database) -> None:
     store(database, event("FailedMount"), row(NodeRow, node="n"), row(PodBinding, pod="a", uid="u", change="bound"))
-    told = why_empty(database, saved_query("evicted_pods"), {})
-    assert told == (
+    reported = why_empty(database, saved_query("evicted_pods"), {})
+    assert reported == (
         "Cluster c: nothing of this kind in 1 node, 1 pod and 1 Event that were seen until 2026-07-01 12:00:00 UTC"
     )
 
@@ -213,9 +219,9 @@ def test_each_cluster_has_its_own_reason_and_those_of_one_reason_stand_together(
     pod = {"namespace": "ns", "pod": "a", "uid": "u", "cpu_usage_core_nanoseconds": 1}
     store(database, *(row(NodeRow, cluster=cluster, node="n") for cluster in ("b", "d", "e")))
     store_samples(database, summary(T0, "n", [pod]))
-    told = why_empty(database, saved_query("stalls"), {})
-    assert f"Clusters b, d, e: no {INPUTS['samples']} were seen" in told
-    assert f"Cluster c: no {INPUTS['psi']} were seen" in told
+    reported = why_empty(database, saved_query("stalls"), {})
+    assert f"Clusters b, d, e: no {INPUTS['samples']} were seen" in reported
+    assert f"Cluster c: no {INPUTS['psi']} were seen" in reported
     assert why_empty(database, saved_query("stalls"), {"cluster": "b"}) == (
         f"Cluster b: no {INPUTS['samples']} were seen"
     )
@@ -231,7 +237,7 @@ def test_a_name_that_was_never_seen_is_no_answer_about_it(database: Database) ->
         row(PodBinding, namespace="shop", pod="a", uid="u", change="bound"),
     )
     query = saved_query("requests")
-    for given, told in (
+    for given, reported in (
         ({"cluster": "othr"}, "There is no cluster othr. Did you mean other?"),
         ({"cluster": "prod-eu"}, "There is no cluster prod-eu. Known: c, other"),
         ({"node": "worker1"}, "No node worker1 was seen. Did you mean worker-1?"),
@@ -242,7 +248,7 @@ def test_a_name_that_was_never_seen_is_no_answer_about_it(database: Database) ->
         ),
         ({"namespace": "shopp"}, "No namespace shopp was seen. Did you mean shop?"),
     ):
-        assert why_empty(database, query, given) == told
+        assert why_empty(database, query, given) == reported
 
 
 def test_without_psi_the_answer_does_not_claim_that_no_pod_waits_for_cpu(database: Database) -> None:
@@ -293,10 +299,12 @@ def test_what_only_an_older_dump_had_was_not_looked_at_until_now(database: Datab
         store(database, *seen, event("Pulled", cluster=cluster, **later))
     watched = {"cluster": "live", "since": T0, "ts": later["ts"]}
     store(database, *(row(Watch, resource=each, **watched) for each in ("nodes", "pods")))
-    told = {each: why_empty(database, saved_query("evicted_pods"), {"cluster": each}) for each in ("dumps", "live")}
+    reported = {
+        each: why_empty(database, saved_query("evicted_pods"), {"cluster": each}) for each in ("dumps", "live")
+    }
     seen_until = "nothing of this kind in 1 node, 1 pod and 1 Event that were seen until 2026-07-01 12:30:00 UTC"
     older = ", nodes only until 2026-07-01 12:00:00, pods only until 2026-07-01 12:00:00"
-    assert told == {"dumps": f"Cluster dumps: {seen_until}{older}", "live": f"Cluster live: {seen_until}"}
+    assert reported == {"dumps": f"Cluster dumps: {seen_until}{older}", "live": f"Cluster live: {seen_until}"}
 
 
 def test_what_only_an_older_dump_shows_of_numa_nodes_and_samples_has_its_time(database: Database) -> None:
@@ -311,6 +319,6 @@ def test_what_only_an_older_dump_shows_of_numa_nodes_and_samples_has_its_time(da
     for query in with_forms():
         parts = {part for need in query.needs for part in need.split(" or ")} - {"nodes", "pods", "events"}
         for cluster, older in (("dumps", parts), ("live", parts - by_change)):
-            told = why_empty(database, query, {"cluster": cluster}) if parts else ""
-            named = {part for part in parts if f", {INPUTS[part]} only until 2026-07-01 12:00:00" in told}
-            assert named == older - {"configz", "requests"}, (query.name, cluster, told)
+            reported = why_empty(database, query, {"cluster": cluster}) if parts else ""
+            named = {part for part in parts if f", {INPUTS[part]} only until 2026-07-01 12:00:00" in reported}
+            assert named == older - {"configz", "requests"}, (query.name, cluster, reported)

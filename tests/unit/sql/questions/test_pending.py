@@ -34,38 +34,38 @@ def bound(name: str, on: str) -> PodBinding:
     return seen({"metadata": metadata, "spec": {"containers": [], "nodeName": on}, "status": {"phase": "Running"}})
 
 
-def told(database: Database) -> Sequence[tuple[Any, ...]]:
+def reported(database: Database) -> Sequence[tuple[Any, ...]]:
     rows = dicts(database, "SELECT * FROM pending_fit ORDER BY cluster, pod, node")
     return [tuple(row[name] for name in ("pod", "node", "fits", "as_of")) for row in rows]
 
 
 def test_pods_that_wait_no_longer_are_gone_with_the_next_calculation(database: Database) -> None:
     store(database, pod("a"), pod("b", "2"), node("n0"), *room("n0"))
-    assert told(database) == []
+    assert reported(database) == []
     calculate(database)
-    assert told(database) == [("a", "n0", 1, T0), ("b", "n0", 1, T0)]
+    assert reported(database) == [("a", "n0", 1, T0), ("b", "n0", 1, T0)]
     store(database, pod("b", "2")._replace(ts=LATER, change="bound", node="n0"))
     calculate(database)
-    assert told(database) == [("a", "n0", 1, T0)]
+    assert reported(database) == [("a", "n0", 1, T0)]
     store(database, pod("a")._replace(ts=LATER, change="deleted"))
     calculate(database)
-    assert told(database) == []
+    assert reported(database) == []
     assert dicts(database, "SELECT count() AS rows FROM pending_kinds FINAL")[0]["rows"] == 2
     calculate(database)
     database.command("OPTIMIZE TABLE pending_kinds FINAL")
-    assert told(database) == []
+    assert reported(database) == []
 
 
 def test_of_a_pod_that_was_bound_in_the_moment_in_which_it_was_seen_the_binding_counts(database: Database) -> None:
     store(database, pod("a"), pod("a")._replace(change="bound", node="n0"), node("n0"))
     calculate(database)
-    assert told(database) == []
+    assert reported(database) == []
 
 
 def test_a_cluster_without_nodes_has_no_rows(database: Database) -> None:
     store(database, pod("a"))
     calculate(database)
-    assert told(database) == []
+    assert reported(database) == []
 
 
 def test_tables_that_are_empty_are_not_asked(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,5 +124,5 @@ def test_what_waits_is_calculated_beside_the_one_that_lands(tmp_path: Path) -> N
         migrate(database)
         store(database, pod("a"), node("n0"), *room("n0"))
         with Upkeep(partial(connect, dsn), recalculate) as kept:
-            eventually("it was calculated", lambda: told(database) == [("a", "n0", 1, T0)])
+            eventually("it was calculated", lambda: reported(database) == [("a", "n0", 1, T0)])
         assert kept._trouble == ""

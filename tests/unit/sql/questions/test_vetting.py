@@ -9,7 +9,7 @@ from paths import ROOT
 from sql.database.errors import QueryFailed
 from sql.database.open import Database, connect
 from sql.questions.queries import SavedQuery, with_forms
-from sql.questions.vetting import SETTINGS, SYSTEM_TABLES, TABLE_FUNCTIONS, functions, is_allowed, vetted, words
+from sql.questions.vetting import SETTINGS, SYSTEM_TABLES, TABLE_FUNCTIONS, functions, is_allowed, vet, words
 
 REACHES = [
     "file",
@@ -69,7 +69,7 @@ def test_no_function_is_allowed_by_another_s_name(reader: Database) -> None:
 
 @pytest.mark.parametrize("query", with_forms(), ids=lambda query: query.name)
 def test_what_the_saved_questions_use_is_allowed(reader: Database, query: SavedQuery) -> None:
-    assert vetted(reader, query.sql, bounded=True)
+    assert vet(reader, query.sql, bounded=True)
 
 
 OF_TYPE = r"the type of the parameter x has a sign that is not allowed: give a plain one, such as \{x:String\}"
@@ -93,7 +93,7 @@ OF_TYPE = r"the type of the parameter x has a sign that is not allowed: give a p
 )
 def test_a_refusal_names_what_is_not_allowed(reader: Database, statement: str, named: str) -> None:
     with pytest.raises(QueryFailed, match=named) as refusal:
-        vetted(reader, statement, bounded=False)
+        vet(reader, statement, bounded=False)
     assert refusal.value.forbidden
 
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from components.cases import Cases, Told
+from components.cases import Answers, Cases
 from components.database import EmptyDatabase
 from components.rows import T0, dicts, row, store
 from ingest.files.sources import read_sources
-from ingest.normalize.decoded import decode
+from ingest.normalize.decode import decode
 from sql.database.open import Database
 from sql.landing.batches import DatabaseCheckpoints, Lander
 from sql.questions.queries import run, saved_query
@@ -36,8 +36,8 @@ CASES = Cases()
 
 
 @pytest.fixture(scope="module")
-def told_of(empty_database: EmptyDatabase) -> Told:
-    return CASES.told(empty_database, "SELECT * FROM image_gc_episodes ORDER BY ts")
+def told_of(empty_database: EmptyDatabase) -> Answers:
+    return CASES.answers(empty_database, "SELECT * FROM image_gc_episodes ORDER BY ts")
 
 
 LEFT = [
@@ -55,7 +55,7 @@ LEFT = [
 
 
 @pytest.mark.parametrize(("case", "left"), LEFT)
-def test_an_episode_that_a_longer_one_covers_is_left_out(case: str, left: list[int], told_of: Told) -> None:
+def test_an_episode_that_a_longer_one_covers_is_left_out(case: str, left: list[int], told_of: Answers) -> None:
     assert [round((each["ts"] - T0).total_seconds() / 60) for each in told_of[case]] == left
 
 
@@ -66,11 +66,11 @@ OVERLAPPING = CASES.add(
 )
 
 
-def test_episodes_that_overlap_are_one_from_the_first_to_the_last(told_of: Told) -> None:
+def test_episodes_that_overlap_are_one_from_the_first_to_the_last(told_of: Answers) -> None:
     """Neither part has all of it: the words are those of the part that counts more."""
     found = told_of[OVERLAPPING]
-    told = [[(each[at] - T0) // timedelta(minutes=1) for at in ("ts", "last_at")] for each in found]
-    assert told == [[0, 40], [50, 60]]
+    answers = [[(each[at] - T0) // timedelta(minutes=1) for at in ("ts", "last_at")] for each in found]
+    assert answers == [[0, 40], [50, 60]]
     assert (found[0]["occurrences"], found[0]["explanation"]) == (6, "six")
 
 

@@ -31,11 +31,11 @@ Pulls: TypeAlias = Callable[[str], list[dict[str, Any]]]
 @pytest.fixture(scope="module")
 def pulls(empty_database: EmptyDatabase) -> Pulls:
     """Return the pulls of a case in their order."""
-    told = CASES.told(
+    answers = CASES.answers(
         empty_database, "SELECT cluster, image, seconds, image_bytes, cause FROM image_pulls ORDER BY ts, pod"
     )
     return lambda case: [
-        {name: value for name, value in each.items() if name != "cluster"} for each in told.get(case, ())
+        {name: value for name, value in each.items() if name != "cluster"} for each in answers.get(case, ())
     ]
 
 

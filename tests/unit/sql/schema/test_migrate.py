@@ -109,8 +109,10 @@ def test_a_key_has_the_time_that_makes_a_partition_because_rows_of_two_partition
     database: Database,
 ) -> None:
     keys = database.query("SELECT name, partition_key, sorting_key FROM system.tables WHERE partition_key != ''").rows
-    apart = {name for name, made_of, key in keys if not {*re.findall(r"\b\w+(?=\))", made_of)} <= {*key.split(", ")}}
-    assert apart == set()
+    unrelated = {
+        name for name, made_of, key in keys if not {*re.findall(r"\b\w+(?=\))", made_of)} <= {*key.split(", ")}
+    }
+    assert unrelated == set()
 
 
 def test_all_tables_carry_the_cluster_first() -> None:
@@ -180,11 +182,11 @@ def test_a_database_from_before_the_baseline_is_refused_and_not_touched(database
     )
     database.command("DROP TABLE schema_views")
     database.command("CREATE OR REPLACE VIEW story AS SELECT 1 AS old")
-    told = f"replay CAPTURE --db {re.escape(str(database))}-new$"
+    reported = f"replay CAPTURE --db {re.escape(str(database))}-new$"
     everything = "SELECT name, create_table_query, total_rows FROM system.tables WHERE database = currentDatabase()"
     before = sorted(database.query(everything).rows)
     for refused in (migrate, check_migrated):
-        with pytest.raises(SchemaUnreleased, match=told):
+        with pytest.raises(SchemaUnreleased, match=reported):
             refused(database)
     assert sorted(database.query(everything).rows) == before
 
@@ -429,15 +431,15 @@ def test_the_same_bad_line_from_two_files_is_one_dead_letter(database: Database)
 
 
 @pytest.mark.parametrize(
-    ("by", "told"),
+    ("by", "reported"),
     [("0.0.9", r"not those of this Leadsman \d[\w.]*, but of 0\.0\.9\. "), (None, r"not those of this Leadsman\. ")],
 )
 def test_views_of_an_older_release_are_refused_with_the_command(
-    database: Database, by: str | None, told: str
+    database: Database, by: str | None, reported: str
 ) -> None:
     _made_otherwise(database, by)
     before = _story(database)
-    with pytest.raises(SchemaOlder, match=f"{told}Run leadsman migrate --db {re.escape(str(database))}$"):
+    with pytest.raises(SchemaOlder, match=f"{reported}Run leadsman migrate --db {re.escape(str(database))}$"):
         check_migrated(database)
     assert _story(database) == before
     migrate(database)

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from components.cases import Cases, Told
+from components.cases import Answers, Cases
 from components.database import EmptyDatabase
 from components.rows import T0, row
 from streams.fold.findings import NodeEvent, NodeFit, NodeRow, PodBinding, Row, SchedulingFailure
@@ -49,12 +49,12 @@ Causes: TypeAlias = Callable[[str], dict[str, tuple[str, Any]]]
 
 
 @pytest.fixture(scope="module")
-def imbalance(empty_database: EmptyDatabase) -> Told:
-    return CASES.told(empty_database, "SELECT * FROM node_imbalance WHERE resource = 'cpu' AND cause != ''")
+def imbalance(empty_database: EmptyDatabase) -> Answers:
+    return CASES.answers(empty_database, "SELECT * FROM node_imbalance WHERE resource = 'cpu' AND cause != ''")
 
 
 @pytest.fixture(scope="module")
-def causes(imbalance: Told) -> Causes:
+def causes(imbalance: Answers) -> Causes:
     """Return the cause, and since when, of each node of a case that has one."""
 
     def of(case: str) -> dict[str, tuple[str, Any]]:
@@ -115,7 +115,7 @@ def test_a_node_that_joined_later_is_emptier(causes: Causes) -> None:
 WAS_THERE = CASES.add(*node("a", 9), *node("b", 5), *YOUNG, *pods(4, "a"), *pods(2, "b"))
 
 
-def test_a_node_whose_pods_are_older_than_the_emptier_nodes_is_fuller(causes: Causes, imbalance: Told) -> None:
+def test_a_node_whose_pods_are_older_than_the_emptier_nodes_is_fuller(causes: Causes, imbalance: Answers) -> None:
     """Its 4 pods came at 0, the emptier node an hour later."""
     assert causes(WAS_THERE) == {"a": ("was_there_before", after(60)), "young": ("joined_later", after(60))}
     evidence = [each["evidence"] for each in imbalance[WAS_THERE] if each["node"] == "a"]
@@ -219,9 +219,10 @@ Verdicts: TypeAlias = dict[str, list[tuple[Any, ...]]]
 
 @pytest.fixture(scope="module")
 def verdicts(empty_database: EmptyDatabase) -> Verdicts:
-    told = CASES.told(empty_database, "SELECT * FROM pods_not_retried")
+    answers = CASES.answers(empty_database, "SELECT * FROM pods_not_retried")
     return {
-        cluster: [(one["verdict"], one["tried_at"], one["nodes"]) for one in rows] for cluster, rows in told.items()
+        cluster: [(one["verdict"], one["tried_at"], one["nodes"]) for one in rows]
+        for cluster, rows in answers.items()
     }
 
 

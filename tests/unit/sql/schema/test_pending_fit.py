@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from hypothesis import strategies as st
 
-from components.cases import Cases, Told
+from components.cases import Answers, Cases
 from components.database import EmptyDatabase
 from components.rows import T0, dicts, row, store
 from fakes.pending import seen
@@ -105,19 +105,19 @@ case = CASES.add
 
 
 @pytest.fixture(scope="module")
-def told(empty_database: EmptyDatabase) -> Told:
-    return CASES.told(empty_database, "SELECT * FROM pending_fit ORDER BY cluster, node")
+def answers(empty_database: EmptyDatabase) -> Answers:
+    return CASES.answers(empty_database, "SELECT * FROM pending_fit ORDER BY cluster, node")
 
 
-def verdicts(told: Sequence[dict[str, Any]], pod: str = "p") -> dict[str, tuple[Any, ...]]:
-    return {one["node"]: (one["fits"], one["reasons"], one["numa_verdict"]) for one in told if one["pod"] == pod}
+def verdicts(answers: Sequence[dict[str, Any]], pod: str = "p") -> dict[str, tuple[Any, ...]]:
+    return {one["node"]: (one["fits"], one["reasons"], one["numa_verdict"]) for one in answers if one["pod"] == pod}
 
 
 JUDGED = case(pending("p", 8), *node("roomy"), *node("full", used=9), *node("crowded", pods=10))
 
 
-def test_a_pending_pod_is_judged_against_each_node(told: Told) -> None:
-    assert verdicts(told[JUDGED]) == {
+def test_a_pending_pod_is_judged_against_each_node(answers: Answers) -> None:
+    assert verdicts(answers[JUDGED]) == {
         "roomy": (1, [], "not_exclusive"),
         "full": (0, ["Insufficient cpu"], "not_exclusive"),
         "crowded": (0, ["Too many pods"], "not_exclusive"),
@@ -132,8 +132,8 @@ GONE = case(
 )
 
 
-def test_only_pods_that_still_wait_and_nodes_that_are_still_there_are_judged(told: Told) -> None:
-    assert [(one["pod"], one["node"]) for one in told[GONE]] == [("p", "n")]
+def test_only_pods_that_still_wait_and_nodes_that_are_still_there_are_judged(answers: Answers) -> None:
+    assert [(one["pod"], one["node"]) for one in answers[GONE]] == [("p", "n")]
 
 
 CORDON = ["node.kubernetes.io/unschedulable=:NoSchedule"]
@@ -143,10 +143,10 @@ CORDONED = case(
 )
 
 
-def test_a_cordon_keeps_all_away_but_pods_of_a_daemon_set(told: Told) -> None:
+def test_a_cordon_keeps_all_away_but_pods_of_a_daemon_set(answers: Answers) -> None:
     """Their controller has them tolerate node.kubernetes.io/unschedulable, which a cordon adds as a taint too."""
-    assert verdicts(told[CORDONED]) == {"n": (0, ["node(s) were unschedulable"], "not_exclusive")}
-    assert verdicts(told[CORDONED], "d") == {"n": (1, [], "not_exclusive")}
+    assert verdicts(answers[CORDONED]) == {"n": (0, ["node(s) were unschedulable"], "not_exclusive")}
+    assert verdicts(answers[CORDONED], "d") == {"n": (1, [], "not_exclusive")}
 
 
 def tolerating(tolerations: list[Toleration]) -> PodBinding:
@@ -177,10 +177,10 @@ TAINTED = [case(tolerating(tolerations), *node("tainted", taints=TAINTS)) for to
     [(cluster, *each) for cluster, each in zip(TAINTED, TOLERATIONS, strict=True)],
 )
 def test_a_taint_keeps_away_who_does_not_tolerate_it(
-    cluster: str, tolerations: list[Toleration], tolerated: bool, told: Told
+    cluster: str, tolerations: list[Toleration], tolerated: bool, answers: Answers
 ) -> None:
     words = [] if tolerated else ["node(s) had untolerated taint {dedicated: x}"]
-    assert verdicts(told[cluster]) == {"tainted": (int(tolerated), words, "not_exclusive")}
+    assert verdicts(answers[cluster]) == {"tainted": (int(tolerated), words, "not_exclusive")}
     assert tolerates(tolerations, Taint(key="dedicated", value="x", effect="NoSchedule")) == tolerated
 
 
@@ -194,10 +194,10 @@ BEFORE_1_28 = case(*overcommitted())
 FROM_1_28 = case(*overcommitted(*node("new", used=17, kubelet_version="v1.28.0")))
 
 
-def test_before_1_28_an_overcommitted_cpu_fails_a_pod_that_asks_for_none(told: Told) -> None:
+def test_before_1_28_an_overcommitted_cpu_fails_a_pod_that_asks_for_none(answers: Answers) -> None:
     # rules: scheduler-fit.
-    assert verdicts(told[BEFORE_1_28])["n"][1] == ["Insufficient cpu", "Insufficient example.com/card"]
-    assert verdicts(told[FROM_1_28])["new"][1] == ["Insufficient example.com/card"]
+    assert verdicts(answers[BEFORE_1_28])["n"][1] == ["Insufficient cpu", "Insufficient example.com/card"]
+    assert verdicts(answers[FROM_1_28])["new"][1] == ["Insufficient example.com/card"]
 
 
 POLICIES: list[tuple[int, dict[str, Any], str]] = [
@@ -227,8 +227,8 @@ POLICIES: list[tuple[int, dict[str, Any], str]] = [
         for exclusive, source, verdict in POLICIES
     ],
 )
-def test_the_kubelets_verdict_follows_the_policy(cluster: str, verdict: str, told: Told) -> None:
-    assert verdicts(told[cluster])["n"][2] == verdict
+def test_the_kubelets_verdict_follows_the_policy(cluster: str, verdict: str, answers: Answers) -> None:
+    assert verdicts(answers[cluster])["n"][2] == verdict
 
 
 OWN_SETTINGS = row(KubeletSetting, node="n", cpu_manager_policy="static", topology_manager_policy="best-effort")
@@ -236,8 +236,8 @@ OWN = [pending("p", 6, 6), *node("n"), *numa("n", [4, 4]), OWN_SETTINGS]
 BY_ITSELF = case(*OWN)
 
 
-def test_the_kubelets_own_settings_are_believed_first(told: Told, database: Database) -> None:
-    assert verdicts(told[BY_ITSELF])["n"] == (1, [], "admitted")
+def test_the_kubelets_own_settings_are_believed_first(answers: Answers, database: Database) -> None:
+    assert verdicts(answers[BY_ITSELF])["n"] == (1, [], "admitted")
     store(database, *OWN)
     assert read(database).candidates[0].state.settings == (Settings("best-effort"),)
 
@@ -269,10 +269,10 @@ def test_the_view_agrees_with_the_rules(database: Database) -> None:
     judged = dicts(database, "SELECT * FROM pending_fit")
     seen: set[str] = set()
     for pod in pods:
-        told = verdicts(judged, pod.pod)
+        answers = verdicts(judged, pod.pod)
         for each in known.candidates:
             wanted = PodRequest((Request(pod.exclusive_cpus),), pod.requests)
-            _, reasons, verdict = told[each.state.node]
+            _, reasons, verdict = answers[each.state.node]
             assert reasons == scheduler_reasons(each.state, wanted, known.scheduler_minor)
             assert verdict == kubelets(each, wanted), (each.state, wanted)
             seen.add(verdict)
@@ -326,12 +326,12 @@ def test_the_view_agrees_with_the_rules_about_places_and_neighbours(database: Da
     calculate(database)
     found = dicts(database, "SELECT * FROM pending_fit WHERE uid = 'new'")
     for name, (_, asked, labels, _) in made.items():
-        told = {one["node"]: one for one in found if one["cluster"] == name}
-        agrees(told, asked, labels, read_known(database, name, with_pods=True))
+        answers = {one["node"]: one for one in found if one["cluster"] == name}
+        agrees(answers, asked, labels, read_known(database, name, with_pods=True))
 
 
 def agrees(
-    told: dict[str, dict[str, Any]], asked: dict[str, Any], labels: dict[str, dict[str, str]], known: ClusterFacts
+    answers: dict[str, dict[str, Any]], asked: dict[str, Any], labels: dict[str, dict[str, str]], known: ClusterFacts
 ) -> None:
     """The view and the rules agree about each node of a cluster."""
     wanted = PodRequest(
@@ -342,13 +342,13 @@ def agrees(
         wanted.itself, [place_of(each, wanted) for each in known.everywhere], known.namespaces
     )
     around = Neighbourhood(itself, places)
-    assert set(told) == {each.node for each in known.everywhere}
+    assert set(answers) == {each.node for each in known.everywhere}
     for each, place in zip(known.everywhere, places, strict=True):
         reasons = scheduler_reasons(each, wanted, known.scheduler_minor) + around.reasons(place)
         unknown = {*unknowns(itself.constraints), *around.unknowns(place)}
-        assert told[each.node]["reasons"] == reasons
-        assert {*told[each.node]["unknowns"]} == unknown
-        assert told[each.node]["fits"] == (0 if reasons else None if unknown else 1)
+        assert answers[each.node]["reasons"] == reasons
+        assert {*answers[each.node]["unknowns"]} == unknown
+        assert answers[each.node]["fits"] == (0 if reasons else None if unknown else 1)
 
 
 def waiting(**spec: Any) -> PodBinding:
@@ -359,16 +359,16 @@ def waiting(**spec: Any) -> PodBinding:
     )
 
 
-def judged(told: Sequence[dict[str, Any]]) -> dict[str, tuple[Any, ...]]:
-    return {one["node"]: (one["fits"], one["reasons"], one["unknowns"]) for one in told if one["pod"] == "p"}
+def judged(answers: Sequence[dict[str, Any]]) -> dict[str, tuple[Any, ...]]:
+    return {one["node"]: (one["fits"], one["reasons"], one["unknowns"]) for one in answers if one["pod"] == "p"}
 
 
 SELECTING = case(waiting(nodeSelector={"disk": "ssd"}), *node("hdd"), *node("ssd", labels={"disk": "ssd"}))
 
 
-def test_a_node_selector_keeps_a_pod_from_nodes_without_the_label(told: Told) -> None:
+def test_a_node_selector_keeps_a_pod_from_nodes_without_the_label(answers: Answers) -> None:
     left_out = ["node(s) didn't match Pod's node affinity/selector"]
-    assert judged(told[SELECTING]) == {"hdd": (0, left_out, []), "ssd": (1, [], [])}
+    assert judged(answers[SELECTING]) == {"hdd": (0, left_out, []), "ssd": (1, [], [])}
 
 
 APART: dict[str, Any] = {"topologyKey": "zone", "namespaceSelector": {"matchLabels": {"team": "a"}}}
@@ -393,8 +393,10 @@ UNREPORTED: list[tuple[dict[str, Any], str]] = [
         for spec, unknown in UNREPORTED
     ],
 )
-def test_what_no_source_reports_makes_the_answer_unknown_and_not_yes(cluster: str, unknown: str, told: Told) -> None:
-    assert judged(told[cluster]) == {
+def test_what_no_source_reports_makes_the_answer_unknown_and_not_yes(
+    cluster: str, unknown: str, answers: Answers
+) -> None:
+    assert judged(answers[cluster]) == {
         "n": (None, [], [unknown]),
         "cordoned": (0, ["node(s) were unschedulable"], [unknown]),
     }
@@ -455,9 +457,9 @@ BY_NAMESPACE = [
 
 @pytest.mark.parametrize(("cluster", "answer"), BY_NAMESPACE, ids=[*ASKED, *THERE])
 def test_a_term_means_the_namespaces_whose_labels_its_selector_meets(
-    cluster: str, answer: tuple[Any, ...], told: Told
+    cluster: str, answer: tuple[Any, ...], answers: Answers
 ) -> None:
-    assert judged(told[cluster]) == {"n": answer}
+    assert judged(answers[cluster]) == {"n": answer}
 
 
 RELABELLED = [
@@ -468,9 +470,9 @@ WENT = [each._replace(ts=T0 + timedelta(seconds=2), deleted=True, facts="") for 
 AFTER_LABELS, AFTER_LEAVING = case(*RELABELLED), case(*RELABELLED, *WENT)
 
 
-def test_deleted_namespaces_and_changed_labels_are_taken_into_account(told: Told) -> None:
-    assert judged(told[AFTER_LABELS]) == {"n": (0, [AWAY], [])}
-    assert judged(told[AFTER_LEAVING]) == {"n": (None, [], [UNSURE])}
+def test_deleted_namespaces_and_changed_labels_are_taken_into_account(answers: Answers) -> None:
+    assert judged(answers[AFTER_LABELS]) == {"n": (0, [AWAY], [])}
+    assert judged(answers[AFTER_LEAVING]) == {"n": (None, [], [UNSURE])}
 
 
 TOGETHER = [waiting(affinity={"podAffinity": {REQUIRED: [term()]}}), *ZONED, *node("bare")]
@@ -478,11 +480,11 @@ NONE_KNOWN, NONE_THERE = case(*TOGETHER), case(*TOGETHER, *spaces(ns={}))
 ONE_THERE = case(*TOGETHER, *spaces(ns={}), there("far"), *spaces(far=A))
 
 
-def test_affinity_to_namespaces_that_are_not_known_refuses_no_node_that_has_the_key(told: Told) -> None:
+def test_affinity_to_namespaces_that_are_not_known_refuses_no_node_that_has_the_key(answers: Answers) -> None:
     unsure, lonely = ["which namespaces the affinity by zone selects"], ["node(s) didn't match pod affinity rules"]
-    assert judged(told[NONE_KNOWN]) == {"n": (None, [], unsure), "bare": (0, lonely, unsure)}
-    assert judged(told[NONE_THERE]) == {"n": (0, lonely, []), "bare": (0, lonely, [])}
-    assert judged(told[ONE_THERE]) == {"n": (1, [], []), "bare": (0, lonely, [])}
+    assert judged(answers[NONE_KNOWN]) == {"n": (None, [], unsure), "bare": (0, lonely, unsure)}
+    assert judged(answers[NONE_THERE]) == {"n": (0, lonely, []), "bare": (0, lonely, [])}
+    assert judged(answers[ONE_THERE]) == {"n": (1, [], []), "bare": (0, lonely, [])}
 
 
 EARLIER = [
@@ -493,9 +495,9 @@ BY_AN_EARLIER_VERSION = case(*EARLIER)
 
 
 def test_of_a_pod_that_an_earlier_version_saw_the_selector_of_namespaces_is_not_known(
-    told: Told, database: Database
+    answers: Answers, database: Database
 ) -> None:
-    assert judged(told[BY_AN_EARLIER_VERSION]) == {"n": (None, [], [UNSURE])}
+    assert judged(answers[BY_AN_EARLIER_VERSION]) == {"n": (None, [], [UNSURE])}
     store(database, *EARLIER)
     itself = Neighbour("ns", {}, restored(EARLIER[0].constraints))
     assert unknowns(in_namespaces(itself, [], read(database).namespaces)[0].constraints) == [UNSURE]
@@ -509,17 +511,17 @@ ANYWHERE: Objects = [
 MADE_ANYWHERE = case(waiting(volumes=ANYWHERE), *node("n"))
 
 
-def test_volumes_that_are_made_anywhere_leave_no_doubt(told: Told) -> None:
-    assert judged(told[MADE_ANYWHERE]) == {"n": (1, [], [])}
+def test_volumes_that_are_made_anywhere_leave_no_doubt(answers: Answers) -> None:
+    assert judged(answers[MADE_ANYWHERE]) == {"n": (1, [], [])}
 
 
 HELD_BACK = [waiting(schedulingGates=[{"name": "example.com/quota"}]), *node("n")]
 GATED, LET_GO = case(*HELD_BACK), case(*HELD_BACK, waiting()._replace(ts=LATER))
 
 
-def test_a_gated_pod_fits_nowhere_until_its_gates_are_removed(told: Told) -> None:
-    assert judged(told[GATED])["n"][:2] == (0, ["Scheduling is blocked due to non-empty scheduling gates"])
-    assert judged(told[LET_GO])["n"][0] == 1
+def test_a_gated_pod_fits_nowhere_until_its_gates_are_removed(answers: Answers) -> None:
+    assert judged(answers[GATED])["n"][:2] == (0, ["Scheduling is blocked due to non-empty scheduling gates"])
+    assert judged(answers[LET_GO])["n"][0] == 1
 
 
 CARD = waiting(containers=[{"name": "c", "resources": {"limits": {"example.com/card": "1"}}}])
@@ -529,26 +531,26 @@ REFUSED = case(CARD, *node("n"), row(SchedulingFailure, namespace="ns", pod="p",
 ANOTHERS = case(CARD, *node("n"), *node("m", allocatable={"pods": 10, "example.com/card": 1}))
 
 
-def test_a_resource_that_no_node_has_may_be_one_that_the_scheduler_ignores(told: Told) -> None:
+def test_a_resource_that_no_node_has_may_be_one_that_the_scheduler_ignores(answers: Answers) -> None:
     unsure = "whether the scheduler considers example.com/card, which no node has"
-    assert judged(told[NO_CARD]) == {"n": (None, [], [unsure])}
+    assert judged(answers[NO_CARD]) == {"n": (None, [], [unsure])}
 
 
-def test_a_resource_in_the_schedulers_text_is_one_that_it_considers(told: Told) -> None:
-    assert judged(told[REFUSED]) == {"n": (0, ["Insufficient example.com/card"], [])}
-    (only,) = told[REFUSED]
+def test_a_resource_in_the_schedulers_text_is_one_that_it_considers(answers: Answers) -> None:
+    assert judged(answers[REFUSED]) == {"n": (0, ["Insufficient example.com/card"], [])}
+    (only,) = answers[REFUSED]
     assert (only["scheduler_reasons"], only["scheduled_at"]) == (WORDS, T0)
 
 
-def test_a_resource_of_another_node_is_taken_into_account(told: Told) -> None:
-    assert judged(told[ANOTHERS])["n"] == (0, ["Insufficient example.com/card"], [])
+def test_a_resource_of_another_node_is_taken_into_account(answers: Answers) -> None:
+    assert judged(answers[ANOTHERS])["n"] == (0, ["Insufficient example.com/card"], [])
 
 
 SILENT = case(waiting(), *node("n"))
 
 
-def test_without_a_word_of_the_scheduler_there_are_no_reasons_of_it(told: Told) -> None:
-    (only,) = told[SILENT]
+def test_without_a_word_of_the_scheduler_there_are_no_reasons_of_it(answers: Answers) -> None:
+    (only,) = answers[SILENT]
     assert (only["scheduler_reasons"], only["scheduled_at"]) == ({}, None)
 
 
@@ -562,8 +564,8 @@ WITH_OVERHEAD = case(
 )
 
 
-def test_the_overhead_of_a_runtime_class_is_asked_for_too(told: Told) -> None:
-    assert judged(told[WITH_OVERHEAD])["n"] == (0, ["Insufficient cpu"], [])
+def test_the_overhead_of_a_runtime_class_is_asked_for_too(answers: Answers) -> None:
+    assert judged(answers[WITH_OVERHEAD])["n"] == (0, ["Insufficient cpu"], [])
 
 
 # What the tables know.
@@ -640,8 +642,8 @@ def test_policy_options_reach_the_rules_and_those_not_followed_are_noted(databas
 
 
 def test_who_holds_exclusive_cpus_has_the_static_policy(database: Database) -> None:
-    told: dict[str, Any] = {"cpu_manager_policy": "", "topology_manager_policy": ""}
-    store(database, *node("a"), *numa("a", [4], exclusive_cpus=4, **told), *node("b"), *numa("b", [8], **told))
+    answers: dict[str, Any] = {"cpu_manager_policy": "", "topology_manager_policy": ""}
+    store(database, *node("a"), *numa("a", [4], exclusive_cpus=4, **answers), *node("b"), *numa("b", [8], **answers))
     policies = {each.state.node: {s.cpu_policy for s in each.state.settings} for each in read(database).candidates}
     assert policies == {"a": {"static"}, "b": {"static", "none"}}
 
@@ -711,9 +713,9 @@ READY = [
     ("rows", "cluster", "fits", "verdict"), [(rows, case(*rows), fits, verdict) for rows, fits, verdict in READY]
 )
 def test_only_a_node_that_is_known_to_be_ready_is_offered(
-    rows: list[Row], cluster: str, fits: int | None, verdict: str, told: Told, database: Database
+    rows: list[Row], cluster: str, fits: int | None, verdict: str, answers: Answers, database: Database
 ) -> None:
-    assert [one["fits"] for one in told[cluster]] == [fits]
+    assert [one["fits"] for one in answers[cluster]] == [fits]
     store(database, *rows)
     found = answer(fit_request("1", "0", [], exclusive=False), read(database).candidates, {}, 30)
     assert found.nodes[0].verdict == verdict

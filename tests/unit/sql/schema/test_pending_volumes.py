@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from components.cases import Cases, Told
+from components.cases import Answers, Cases
 from components.database import EmptyDatabase
 from components.rows import T0, dicts, store
 from fakes.pending import listed, node, room, seen
@@ -55,12 +55,12 @@ CASES = Cases()
 
 
 @pytest.fixture(scope="module")
-def told(empty_database: EmptyDatabase) -> Told:
-    return CASES.told(empty_database, "SELECT * FROM pending_fit ORDER BY cluster, node")
+def answers(empty_database: EmptyDatabase) -> Answers:
+    return CASES.answers(empty_database, "SELECT * FROM pending_fit ORDER BY cluster, node")
 
 
-def judged(told: Sequence[dict[str, Any]]) -> dict[str, tuple[Any, ...]]:
-    return {one["node"]: (one["fits"], one["reasons"], one["unknowns"]) for one in told}
+def judged(answers: Sequence[dict[str, Any]]) -> dict[str, tuple[Any, ...]]:
+    return {one["node"]: (one["fits"], one["reasons"], one["unknowns"]) for one in answers}
 
 
 def asking(*nodes: Row, **there: list[dict[str, Any]]) -> list[Row]:
@@ -73,9 +73,9 @@ ATTACHED = [listed("csinodes"), listed("volumeattachments")]
 BOUND_CLAIM = CASES.add(*asking(node("n0", zone="a"), node("n1", zone="b")), *ATTACHED)
 
 
-def test_a_bound_claim_lets_its_pod_go_where_its_volume_is(told: Told) -> None:
+def test_a_bound_claim_lets_its_pod_go_where_its_volume_is(answers: Answers) -> None:
     elsewhere = "node(s) didn't match PersistentVolume's node affinity"
-    assert judged(told[BOUND_CLAIM]) == {"n0": (1, [], []), "n1": (0, [elsewhere], [])}
+    assert judged(answers[BOUND_CLAIM]) == {"n0": (1, [], []), "n1": (0, [elsewhere], [])}
 
 
 def without(resource: str) -> list[Row]:
@@ -93,17 +93,17 @@ def without(resource: str) -> list[Row]:
     ],
 )
 def test_without_the_evidence_it_is_unknown_and_with_a_complete_list_it_is_not_there(
-    unlisted: str, listed: str, reason: str, told: Told
+    unlisted: str, listed: str, reason: str, answers: Answers
 ) -> None:
-    assert judged(told[unlisted]) == {"n0": (None, [], [DATA])}
-    assert judged(told[listed]) == {"n0": (0, [reason], [])}
+    assert judged(answers[unlisted]) == {"n0": (None, [], [DATA])}
+    assert judged(answers[listed]) == {"n0": (0, [reason], [])}
 
 
 NO_LIMIT = CASES.add(*asking(node("n0", zone="a")))
 
 
-def test_a_limit_that_is_not_known_makes_it_unknown(told: Told) -> None:
-    assert judged(told[NO_LIMIT]) == {
+def test_a_limit_that_is_not_known_makes_it_unknown(answers: Answers) -> None:
+    assert judged(answers[NO_LIMIT]) == {
         "n0": (None, [], ["how many volumes of disk.example.com the node has attached"])
     }
 

@@ -59,7 +59,7 @@ USUAL = [
     bound("idle", 100),
 ]
 """`greedy` uses 1,500 millicores more than it requests, `capped` all of its limit."""
-Told: TypeAlias = dict[str, dict[str, dict[str, Any]]]
+Reported: TypeAlias = dict[str, dict[str, dict[str, Any]]]
 """Has what is told of each pod, by the name of its case."""
 
 
@@ -75,8 +75,8 @@ def case(*rows: Row, pods: Sequence[Sequence[dict[str, Any]]], node_cpus: float 
 
 
 @pytest.fixture(scope="module")
-def told(empty_database: EmptyDatabase) -> Told:
-    found: Told = {each.cluster: {} for each in SAMPLES}
+def reported(empty_database: EmptyDatabase) -> Reported:
+    found: Reported = {each.cluster: {} for each in SAMPLES}
     with empty_database() as database:
         store(database, *ROWS)
         store_samples(database, *SAMPLES)
@@ -93,8 +93,8 @@ OF_EACH_KIND = case(
 )
 
 
-def test_who_holds_a_pod_back_is_its_limit_itself_or_likely_its_neighbours(told: Told) -> None:
-    found = told[OF_EACH_KIND]
+def test_who_holds_a_pod_back_is_its_limit_itself_or_likely_its_neighbours(reported: Reported) -> None:
+    found = reported[OF_EACH_KIND]
     assert {name: each["verdict"] for name, each in found.items()} == {
         "greedy": "over_request",
         "capped": "at_limit",
@@ -142,9 +142,9 @@ IS_THROTTLED = [
 
 @pytest.mark.parametrize(("name", "percent", "verdict"), IS_THROTTLED)
 def test_throttled_periods_are_evidence_of_the_limit_and_none_that_it_is_not_it(
-    told: Told, name: str, percent: float | None, verdict: str
+    reported: Reported, name: str, percent: float | None, verdict: str
 ) -> None:
-    found = told[name]
+    found = reported[name]
     assert (found["bursts"]["throttled_percent"], found["bursts"]["verdict"]) == (percent, verdict)
     assert found["greedy"]["throttled_percent"] is None
 
@@ -152,8 +152,8 @@ def test_throttled_periods_are_evidence_of_the_limit_and_none_that_it_is_not_it(
 NOT_HELD_BACK = case(throttled("capped", 0, pod=(0, 0)), throttled("capped", 1, pod=(600, 0)), pods=[CAPPED])
 
 
-def test_use_of_all_that_the_limit_allows_is_not_held_back_where_nothing_was_throttled(told: Told) -> None:
-    assert told[NOT_HELD_BACK]["capped"]["verdict"] == "over_request"
+def test_use_of_all_that_the_limit_allows_is_not_held_back_where_nothing_was_throttled(reported: Reported) -> None:
+    assert reported[NOT_HELD_BACK]["capped"]["verdict"] == "over_request"
 
 
 WAITING_UNKNOWN = case(
@@ -161,8 +161,8 @@ WAITING_UNKNOWN = case(
 )
 
 
-def test_a_throttled_pod_is_at_its_limit_where_its_waiting_is_not_known(told: Told) -> None:
-    assert told[WAITING_UNKNOWN]["bursts"]["verdict"] == "at_limit"
+def test_a_throttled_pod_is_at_its_limit_where_its_waiting_is_not_known(reported: Reported) -> None:
+    assert reported[WAITING_UNKNOWN]["bursts"]["verdict"] == "at_limit"
 
 
 LONG_BEFORE = case(
@@ -170,8 +170,8 @@ LONG_BEFORE = case(
 )
 
 
-def test_throttling_of_another_time_is_not_that_of_now(told: Told) -> None:
-    assert told[LONG_BEFORE]["bursts"]["throttled_percent"] is None
+def test_throttling_of_another_time_is_not_that_of_now(reported: Reported) -> None:
+    assert reported[LONG_BEFORE]["bursts"]["throttled_percent"] is None
 
 
 FILE = "7791fa6e42ab3991e3af55dcbed4e5b0"
@@ -186,8 +186,8 @@ OF_FILE = case(
 )
 
 
-def test_a_static_pod_is_known_by_its_name_since_its_kubelet_has_another_uid(told: Told) -> None:
-    (found,) = told[OF_FILE].values()
+def test_a_static_pod_is_known_by_its_name_since_its_kubelet_has_another_uid(reported: Reported) -> None:
+    (found,) = reported[OF_FILE].values()
     assert (found["uid"], found["request_millicores"], found["throttled_percent"]) == (FILE, 100, 50)
 
 
@@ -199,23 +199,23 @@ PINNED = case(
 )
 
 
-def test_neighbours_are_not_blamed_for_a_pod_that_may_have_cpus_of_its_own(told: Told) -> None:
-    assert told[PINNED]["pinned"]["verdict"] == "inconclusive"
+def test_neighbours_are_not_blamed_for_a_pod_that_may_have_cpus_of_its_own(reported: Reported) -> None:
+    assert reported[PINNED]["pinned"]["verdict"] == "inconclusive"
 
 
 NONE_OVER = case(pods=[used("short", 0.5, 0.4), used("idle", 0.01)])
 
 
-def test_without_neighbours_over_their_requests_no_pod_is_blamed(told: Told) -> None:
-    found = told[NONE_OVER]
+def test_without_neighbours_over_their_requests_no_pod_is_blamed(reported: Reported) -> None:
+    found = reported[NONE_OVER]
     assert (found["short"]["verdict"], found["idle"]["verdict"]) == ("inconclusive", "")
 
 
 WITHOUT_PSI = case(pods=[GREEDY, used("capped", 1.0, None), used("short", 0.5, None)])
 
 
-def test_without_psi_only_use_at_the_limit_is_known(told: Told) -> None:
-    found = told[WITHOUT_PSI]
+def test_without_psi_only_use_at_the_limit_is_known(reported: Reported) -> None:
+    found = reported[WITHOUT_PSI]
     assert {name: each["verdict"] for name, each in found.items()} == {
         "greedy": "over_request",
         "capped": "at_limit",
@@ -240,8 +240,10 @@ OF_FULL_NODES = [
 
 
 @pytest.mark.parametrize(("name", "verdict"), OF_FULL_NODES)
-def test_without_psi_a_pod_below_its_request_on_a_full_node_may_starve(told: Told, name: str, verdict: str) -> None:
-    found = {pod: each["verdict"] for pod, each in told[name].items()}
+def test_without_psi_a_pod_below_its_request_on_a_full_node_may_starve(
+    reported: Reported, name: str, verdict: str
+) -> None:
+    found = {pod: each["verdict"] for pod, each in reported[name].items()}
     # `idle` got more than its request
     assert found == {"greedy": "over_request", "short": verdict, "idle": ""}
 
@@ -251,30 +253,30 @@ OWN_PERIOD = case(
 )
 
 
-def test_a_limit_is_that_of_the_kubelet_s_own_quota_period(told: Told) -> None:
-    found = told[OWN_PERIOD]["capped"]
+def test_a_limit_is_that_of_the_kubelet_s_own_quota_period(reported: Reported) -> None:
+    found = reported[OWN_PERIOD]["capped"]
     assert (found["limit_millicores"], found["verdict"]) == (1000, "at_limit")
 
 
 NEVER_WAITED = case(pods=[[{**each, "cpu_psi_some_total_nanoseconds": 0} for each in used("short", 0.5)]])
 
 
-def test_that_a_pod_never_waited_is_known(told: Told) -> None:
-    assert told[NEVER_WAITED]["short"]["some_percent"] == 0
+def test_that_a_pod_never_waited_is_known(reported: Reported) -> None:
+    assert reported[NEVER_WAITED]["short"]["some_percent"] == 0
 
 
 STRANGER = case(pods=[GREEDY, used("stranger", 1, 0.9)])
 
 
-def test_nothing_is_concluded_about_a_pod_with_unknown_requests(told: Told) -> None:
-    assert told[STRANGER].keys() == {"greedy"}
+def test_nothing_is_concluded_about_a_pod_with_unknown_requests(reported: Reported) -> None:
+    assert reported[STRANGER].keys() == {"greedy"}
 
 
 ONE_SAMPLE = case(pods=[CAPPED[:1]])
 
 
-def test_one_sample_is_no_rate(told: Told) -> None:
-    (found,) = told[ONE_SAMPLE].values()
+def test_one_sample_is_no_rate(reported: Reported) -> None:
+    (found,) = reported[ONE_SAMPLE].values()
     assert (found["used_millicores"], found["some_percent"], found["verdict"]) == (None, None, "")
 
 

@@ -34,7 +34,7 @@ def test_a_row_that_names_who_did_it_counts_then_one_with_a_known_time_then_the_
 
 
 @pytest.mark.parametrize(
-    ("bounds", "told"),
+    ("bounds", "reported"),
     [
         ([("earliest", 0), ("earliest", 5)], " That was at or after 2026-07-01 12:00:00 UTC."),
         ([("latest", 5), ("latest", 9)], " That was at or before 2026-07-01 12:00:09 UTC."),
@@ -44,11 +44,11 @@ def test_a_row_that_names_who_did_it_counts_then_one_with_a_known_time_then_the_
     ids=("all after", "all before", "one each", "one of two"),
 )
 def test_a_bound_of_some_ends_is_not_said_of_all(
-    bounds: list[tuple[str, int]], told: str, database: Database
+    bounds: list[tuple[str, int]], reported: str, database: Database
 ) -> None:
     for number, (name, seconds) in enumerate(bounds):
         bound = {name: T0 + timedelta(seconds=seconds)} if name else {}
         end = TOLD | {"time_known": False, "cause": "deadline"} | bound
         store(database, row(PodEnd, node="n", namespace="shop", pod=f"p{number}", uid=f"u{number}", **end))
     [line] = dicts(database, "SELECT what FROM story WHERE kind = 'pod_end'")
-    assert line["what"] == f"2 pods were ended at the active deadline.{told}"
+    assert line["what"] == f"2 pods were ended at the active deadline.{reported}"

@@ -10,7 +10,7 @@ import pytest
 from msgspec import convert
 
 from common.durations import parse_duration
-from components.cases import Cases, Told
+from components.cases import Answers, Cases
 from components.database import EmptyDatabase
 from components.rows import dicts, row, store
 from ingest.messages.reasons import is_kubelet_start
@@ -29,8 +29,8 @@ CASES = Cases()
 
 
 @pytest.fixture(scope="module")
-def told(empty_database: EmptyDatabase) -> Told:
-    return CASES.told(empty_database, "SELECT cluster, about FROM story WHERE kind IN ('kubelet', 'pod_end')")
+def answers(empty_database: EmptyDatabase) -> Answers:
+    return CASES.answers(empty_database, "SELECT cluster, about FROM story WHERE kind IN ('kubelet', 'pod_end')")
 
 
 OPERATORS: Final = ["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt", "Unheard"]
@@ -109,8 +109,8 @@ STARTS: Final = [
 
 
 @pytest.mark.parametrize(("event", "case"), [(event, CASES.add(event)) for event in STARTS])
-def test_the_story_has_the_starts_that_the_rule_finds(event: NodeEvent, case: str, told: Told) -> None:
-    assert bool(told[case]) == is_kubelet_start(event.reason, event.message)
+def test_the_story_has_the_starts_that_the_rule_finds(event: NodeEvent, case: str, answers: Answers) -> None:
+    assert bool(answers[case]) == is_kubelet_start(event.reason, event.message)
 
 
 def test_a_view_reads_durations_as_go_prints_them(database: Database) -> None:
@@ -155,7 +155,7 @@ ABOUT_POD: Final = {"object_kind": "Pod", "object_name": "web", "namespace": "sh
     ],
 )
 def test_the_story_names_who_evicted_a_pod_by_the_rule(
-    component: str, reason: str, message: str, author: str, case: str, told: Told
+    component: str, reason: str, message: str, author: str, case: str, answers: Answers
 ) -> None:
     """The autoscaler and Karpenter announce some ends, which can still fail: these alone evict nothing."""
     about = {"kind": "Pod", "name": "web", "namespace": "shop"}
@@ -171,7 +171,7 @@ def test_the_story_names_who_evicted_a_pod_by_the_rule(
     )
     act = act_of(event)
     assert not author or (act is not None and (act.cause, act.actor) == ("api_eviction", author))
-    found = [line["about"] for line in told[case]]
+    found = [line["about"] for line in answers[case]]
     by_taint = ["marked for deletion for a NoExecute taint"] if (component, reason, message) == BY_TAINT else []
     assert found == ([f"evicted by {author}"] if author else by_taint)
 

@@ -13,7 +13,7 @@ from streams.fold.reasons import REASONS
 from streams.fold.sentences import SENTENCES
 from streams.rules.eviction.signals import CONDITIONS, SIGNALS
 from streams.rules.values.expressions import Amount, Expression, literal
-from streams.rules.values.wording import lasting, sized
+from streams.rules.values.wording import format_bytes, format_duration
 
 CASES: Final = 30
 SAID: Final = {**SENTENCES, **REASONS}
@@ -22,7 +22,7 @@ BYTES: Final = (0, 1, 1023, 1024, 10_200, 1 << 20, 15 << 26, 1 << 30, 1030 << 30
 SECONDS: Final = (0, 1, 59, 60, 61, 3599, 3600, 3661, 86_399, 86_400, 90_000, 1_000_000)
 TEXTS: Final = ("", "it's", "back\\slash", 'a "quoted" word', "lo" + "o" * 200 + "ng", "{cluster}", "é")
 _OF: Final[dict[str, tuple[Any, ...]]] = {
-    **dict.fromkeys(("pods", "places", "images", "nodes", "without", "times", "objects", "entries"), NUMBERS[1:]),
+    **dict.fromkeys(("pods", "images", "nodes", "without", "times", "objects", "entries"), NUMBERS[1:]),
     **dict.fromkeys(("share", "requested_ratio", "mean_ratio"), (0.0, 0.25, 0.333, 1.0)),
     **dict.fromkeys(("memory_full_percent", "io_full_percent"), (0.0, 9.9, 10.0, 45.4, 100.0)),
     **dict.fromkeys(("timed", "fits", "would_fit", "percent", "evictions"), NUMBERS),
@@ -37,7 +37,8 @@ _OF: Final[dict[str, tuple[Any, ...]]] = {
     **dict.fromkeys(("step", "advised_reserved", "advised_threshold"), BYTES),
     **dict.fromkeys(("seconds", "measured_seconds"), SECONDS),
     **dict.fromkeys(
-        ("has_earliest", "has_latest", "by_taint", "again", "is_ready", "called_off", "configured"), (True, False)
+        ("has_earliest", "has_latest", "by_taint", "again", "is_ready", "called_off", "by_machine_config"),
+        (True, False),
     ),
     **dict.fromkeys(("begins", "by_event", "cordoned", "at_least", "was_seen", "thresholds_assumed"), (True, False)),
     **dict.fromkeys(("earliest", "latest", "until"), (datetime(2026, 7, 1, 12, tzinfo=UTC),)),
@@ -95,7 +96,7 @@ def test_a_view_says_what_python_says(name: str, database: Database) -> None:
     assert found == [sentence(**of) for of in given]
 
 
-@pytest.mark.parametrize(("words", "values"), [(sized, BYTES), (lasting, SECONDS)])
+@pytest.mark.parametrize(("words", "values"), [(format_bytes, BYTES), (format_duration, SECONDS)])
 def test_amounts_are_written_alike(
     words: Callable[[Amount], Amount], values: tuple[int, ...], database: Database
 ) -> None:

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from common.errors import BadRecord
 from components.alert_log import AlertLog, at, changed, image_gc, signal, skew
 from components.rows import row
-from ingest.model.records import ForgetRecord, HeardRecord
+from ingest.model.records import ForgetRecord, HeartbeatRecord
 from streams.alerting.engine import WITHDRAWN_AFTER, LogState, alert_reducers, log_state
 from streams.alerting.holding import State, fingerprint
 from streams.alerting.rules_file import ALERTS
 from streams.fold.findings import Alert, Eviction, NodeRow, Row, SourceError
-from streams.fold.reducer import Concluded, NoState, Withdrawal
+from streams.fold.reducer import LogFindings, NoState, Withdrawal
 
 THRESHOLD_MET = signal(hard_met=True, seconds_to_hard=0.0)
 OFF: dict[str, object] = {"enabled": False}
@@ -42,7 +42,7 @@ def silent(seconds: float) -> SourceError:
 
 def test_the_reducers_take_what_the_alerts_look_at() -> None:
     node, cluster = alert_reducers()
-    assert node.takes == (ForgetRecord, HeardRecord)
+    assert node.takes == (ForgetRecord, HeartbeatRecord)
     assert set(node.row_types) == {each for alert in ALERTS for each in alert.node_rows} | {NodeRow}
     assert {*cluster.takes, *cluster.row_types} == {each for alert in ALERTS for each in alert.cluster_rows}
 
@@ -230,7 +230,7 @@ def run(steps: Sequence[tuple[int, list[Row]]], state: State) -> tuple[State, li
     reducer = alert_reducers()[0]
     emitted: list[Alert] = []
     for seconds, rows in steps:
-        state, found = reducer.step(state, Concluded(at(seconds), "n", new_minute=True, rows=rows))
+        state, found = reducer.step(state, LogFindings(at(seconds), "n", new_minute=True, rows=rows))
         emitted += [alert for alert in found if isinstance(alert, Alert)]
     return state, emitted
 
@@ -333,7 +333,7 @@ def test_an_alert_that_fails_on_a_row_is_reported_and_the_others_are_raised(monk
     monkeypatch.setattr("streams.alerting.engine.ALERTS", others)
     node, _ = alert_reducers()
     rows = (THRESHOLD_MET, image_gc(0, "persistent", "invalid_capacity"))
-    _, outputs = node.step(node.state(), Concluded(at(0), "n", new_minute=True, rows=rows))
+    _, outputs = node.step(node.state(), LogFindings(at(0), "n", new_minute=True, rows=rows))
     assert [each.alertname for each in outputs if isinstance(each, Alert)] == ["ImageGCInvalidCapacity"]
     (failed,) = [each for each in outputs if isinstance(each, BadRecord)]
     assert failed.error_type == "reducer_failed"

@@ -23,10 +23,10 @@ def written(folder: Path, text: str) -> Path:
 
 
 def problem(folder: Path, text: str) -> str:
-    with pytest.raises(BadRules) as told:
+    with pytest.raises(BadRules) as reported:
         read_rules(written(folder, text))
-    assert str(told.value).startswith(f"{folder}/rules.yaml: ")
-    return str(told.value).removeprefix(f"{folder}/rules.yaml: ")
+    assert str(reported.value).startswith(f"{folder}/rules.yaml: ")
+    return str(reported.value).removeprefix(f"{folder}/rules.yaml: ")
 
 
 def test_every_setting_stands_in_the_packaged_file() -> None:
@@ -57,7 +57,7 @@ def test_an_empty_file_changes_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reported"),
     [
         ("alert:\n  x: 1\n", "line 1: alert: there is no such setting; there are runbooks, alerts"),
         (
@@ -91,8 +91,8 @@ def test_an_empty_file_changes_nothing(tmp_path: Path) -> None:
         ("a: !!python/object:os.system x\n", "line 1: not valid YAML: could not determine a constructor"),
     ],
 )
-def test_a_mistake_is_reported_with_its_line_and_what_is_allowed(tmp_path: Path, text: str, told: str) -> None:
-    assert problem(tmp_path, text).startswith(told)
+def test_a_mistake_is_reported_with_its_line_and_what_is_allowed(tmp_path: Path, text: str, reported: str) -> None:
+    assert problem(tmp_path, text).startswith(reported)
 
 
 def test_a_wrong_value_is_shown_once(tmp_path: Path) -> None:
@@ -100,9 +100,9 @@ def test_a_wrong_value_is_shown_once(tmp_path: Path) -> None:
 
 
 def test_all_mistakes_are_reported_at_once(tmp_path: Path) -> None:
-    told = problem(tmp_path, "x: 1\nalerts:\n  PodsEvicted:\n    for: 10\n")
-    assert "line 1: x" in told
-    assert "line 4: alerts.PodsEvicted.for" in told
+    reported = problem(tmp_path, "x: 1\nalerts:\n  PodsEvicted:\n    for: 10\n")
+    assert "line 1: x" in reported
+    assert "line 4: alerts.PodsEvicted.for" in reported
 
 
 def test_a_hostile_value_is_shown_as_text(tmp_path: Path) -> None:
@@ -125,12 +125,12 @@ def test_bytes_that_are_no_text_are_reported(tmp_path: Path) -> None:
 def test_any_text_is_rules_or_one_harmless_line(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     file = tmp_path_factory.getbasetemp() / "any.yaml"
     file.write_text(text, "utf-8", errors="surrogatepass")
-    told = ""
+    reported = ""
     try:
         read_rules(file)
     except BadRules as error:
-        told = str(error)
-    assert plain(told, len(told)) == told
+        reported = str(error)
+    assert plain(reported, len(reported)) == reported
 
 
 def test_every_saved_query_that_pages_and_alerts_name_exists() -> None:

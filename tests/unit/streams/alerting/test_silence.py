@@ -8,7 +8,7 @@ import pytest
 from components.alert_log import AlertLog, at, signal, skew
 from components.rows import row
 from ingest.model.objects.node import Node, NodeMetadata
-from ingest.model.records import HeardRecord, NodeRecord, Record
+from ingest.model.records import HeartbeatRecord, NodeRecord, Record
 from streams.analytics.registry import REDUCERS
 from streams.fold.findings import Alert, SourceError
 from streams.fold.fold import Fold, LogKey, LogState
@@ -16,8 +16,8 @@ from streams.fold.fold import Fold, LogKey, LogState
 HOUR = 3600.0
 
 
-def clock(seconds: float) -> HeardRecord:
-    return HeardRecord(ts=at(seconds), cluster="c", node="n", resource="nodes")
+def clock(seconds: float) -> HeartbeatRecord:
+    return HeartbeatRecord(ts=at(seconds), cluster="c", node="n", resource="nodes")
 
 
 def near(seconds: float) -> Any:
@@ -118,10 +118,10 @@ def test_the_log_of_each_node_learns_the_time_once_in_ten_minutes_and_it_is_not_
         fold.step(
             cluster, NodeRecord(ts=at(0), cluster="c", change="ADDED", object=Node(NodeMetadata(name, uid=name)))
         )
-    clocks: list[HeardRecord] = []
+    clocks: list[HeartbeatRecord] = []
     for minute in range(20):
-        heard = [HeardRecord(ts=at(60.0 * minute + 7), cluster="c", resource=each) for each in ("nodes", "pods")]
-        found = [each for one in heard for each in fold.step(cluster, one) if isinstance(each, HeardRecord)]
+        heard = [HeartbeatRecord(ts=at(60.0 * minute + 7), cluster="c", resource=each) for each in ("nodes", "pods")]
+        found = [each for one in heard for each in fold.step(cluster, one) if isinstance(each, HeartbeatRecord)]
         assert len(found) < 30  # not all at once
         clocks += found
     assert sorted(each.node for each in clocks) == sorted(names * 2)

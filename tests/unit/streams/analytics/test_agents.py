@@ -6,7 +6,7 @@ from typing import Any
 
 from components.rows import T0
 from ingest.model.objects.node import Node, NodeMetadata
-from ingest.model.records import HeardRecord, NodeRecord, ObjectChange, Record
+from ingest.model.records import HeartbeatRecord, NodeRecord, ObjectChange, Record
 from streams.analytics.registry import REDUCERS
 from streams.fold.findings import Alert, SourceError
 from streams.fold.fold import Fold, LogState
@@ -16,12 +16,12 @@ def at(seconds: float) -> datetime:
     return T0 + timedelta(seconds=seconds)
 
 
-def watch(seconds: float, resource: str = "nodes") -> HeardRecord:
-    return HeardRecord(ts=at(seconds), cluster="c", resource=resource)
+def watch(seconds: float, resource: str = "nodes") -> HeartbeatRecord:
+    return HeartbeatRecord(ts=at(seconds), cluster="c", resource=resource)
 
 
-def agent(seconds: float, node: str = "n") -> HeardRecord:
-    return HeardRecord(ts=at(seconds), cluster="c", resource="agent", target=node)
+def agent(seconds: float, node: str = "n") -> HeartbeatRecord:
+    return HeartbeatRecord(ts=at(seconds), cluster="c", resource="agent", target=node)
 
 
 def node(seconds: float, change: ObjectChange) -> NodeRecord:
@@ -51,7 +51,7 @@ class ClusterLog:
         return [(row.status, row.alertname, row.node) for row in self.rows if isinstance(row, Alert)]
 
 
-def minutes(first: int, last: int) -> list[HeardRecord]:
+def minutes(first: int, last: int) -> list[HeartbeatRecord]:
     return [watch(60.0 * minute) for minute in range(first, last)]
 
 

@@ -26,7 +26,7 @@ def _read(minute: int, *conditions: dict[str, Any]) -> NodeRecord:
 
 
 @pytest.mark.parametrize(
-    ("conditions", "told"),
+    ("conditions", "reported"),
     [
         ((), (None, "")),
         (({"type": "DiskPressure", "status": "True"},), (None, "")),
@@ -36,11 +36,11 @@ def _read(minute: int, *conditions: dict[str, Any]) -> NodeRecord:
     ],
 )
 def test_only_a_condition_says_that_ready_is_unknown(
-    conditions: tuple[dict[str, Any], ...], told: tuple[bool | None, str]
+    conditions: tuple[dict[str, Any], ...], reported: tuple[bool | None, str]
 ) -> None:
     _, (row,) = REDUCER.step(State(), _read(0, *conditions))
     assert isinstance(row, NodeRow)
-    assert (row.ready, row.ready_message) == told
+    assert (row.ready, row.ready_message) == reported
 
 
 def test_a_cut_node_leaves_what_was_known_before() -> None:

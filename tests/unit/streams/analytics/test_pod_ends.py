@@ -377,10 +377,10 @@ def test_a_pod_that_was_refused_for_labels_is_compared_with_its_node(
         "status": {"phase": "Failed", "reason": "NodeAffinity", "message": "Pod Predicate NodeAffinity failed"},
     }
     pod = PodRecord(ts=KILLED, cluster="c", node="n", change="ADDED", object=msgspec.convert(body, Pod))
-    told = event("NodeAffinity", "Predicate NodeAffinity failed", "kubelet", KILLED)
+    reported = event("NodeAffinity", "Predicate NodeAffinity failed", "kubelet", KILLED)
     seen = NodeRecord(
         ts=KILLED, cluster="c", node="n", change="ADDED",
         object=msgspec.convert({"metadata": {"name": "n", "labels": labels}}, Node),
     )  # fmt: skip
-    for given in permutations((pod, told) if labels is None else (pod, told, seen)):
+    for given in permutations((pod, reported) if labels is None else (pod, reported, seen)):
         assert rows(*given * passes)[-1].explanation == explanation

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from components.captures import node, observed
 from ingest.model.observation import Observation, Position, Unreadable
 from ingest.model.records import NodeRecord
-from ingest.normalize.decoded import digest
-from streams.fold.checkpoints import Entry, Seen, StateCodec
+from ingest.normalize.decode import digest
+from streams.fold.checkpoints import Entry, KnownDigests, StateCodec
 from streams.fold.fold import LogState
 from streams.fold.reducer import Reducer
 
@@ -46,7 +46,7 @@ class Store:
 def test_seen_is_a_set_that_outlives_the_process(steps: list[tuple[str, int, int] | str]) -> None:
     """A process that ends loses its additions since the last save, and no more."""
     store = Store()
-    seen = Seen(store)
+    seen = KnownDigests(store)
     saved: set[tuple[str, int, int]] = set()
     model: set[tuple[str, int, int]] = set()
     for step in steps:
@@ -54,7 +54,7 @@ def test_seen_is_a_set_that_outlives_the_process(steps: list[tuple[str, int, int
             store.save(seen.entries())
             saved = set(model)
         elif isinstance(step, str):
-            seen, model = Seen(store), set(saved)
+            seen, model = KnownDigests(store), set(saved)
         else:
             cluster, hour, value = step
             assert seen.add(cluster, T0 + timedelta(hours=hour), value) == (step not in model)
@@ -62,7 +62,7 @@ def test_seen_is_a_set_that_outlives_the_process(steps: list[tuple[str, int, int
 
 
 def test_entries_without_a_time_are_also_seen_once() -> None:
-    seen = Seen(Store())
+    seen = KnownDigests(Store())
     assert seen.add("c", None, 1)
     assert not seen.add("c", None, 1)
     assert seen.add("c", T0, 1)
@@ -70,7 +70,7 @@ def test_entries_without_a_time_are_also_seen_once() -> None:
 
 def test_only_a_few_hours_stay_in_memory_after_a_save() -> None:
     store = Store()
-    seen = Seen(store)
+    seen = KnownDigests(store)
     for hour in range(20):
         seen.add("c", T0 + timedelta(hours=hour), 1)
     store.save(seen.entries())
@@ -82,7 +82,7 @@ def test_only_a_few_hours_stay_in_memory_after_a_save() -> None:
 
 
 def test_an_entry_is_saved_once() -> None:
-    seen = Seen(Store())
+    seen = KnownDigests(Store())
     seen.add("c", T0, 1)
     assert len(seen.entries()) == 1
     assert seen.entries() == []

@@ -12,7 +12,7 @@ from ingest.model.objects.node import Node, NodeMetadata
 from ingest.model.objects.pod import Pod, PodMetadata, PodSpec, PodStatus
 from ingest.model.records import (
     ForgetRecord,
-    HeardRecord,
+    HeartbeatRecord,
     InventoryRecord,
     LogBeganRecord,
     NodeRecord,
@@ -71,7 +71,7 @@ class Cluster:
 
     def until(self, at: datetime) -> None:
         """The cluster's time goes on."""
-        self.take(HeardRecord(ts=at, cluster="c", resource="nodes"))
+        self.take(HeartbeatRecord(ts=at, cluster="c", resource="nodes"))
 
     def states(self, node: str = "n") -> dict[str, msgspec.Struct]:
         return self.logs[LogKey("c", node)].states
@@ -191,7 +191,7 @@ def test_an_agents_time_forgets_nothing() -> None:
     cluster.node(T0, "ADDED")
     cluster.seen(T0)
     cluster.node(T0 + MINUTE, "DELETED")
-    cluster.take(HeardRecord(ts=T0 + timedelta(days=1), cluster="c", resource="agent", target="other"))
+    cluster.take(HeartbeatRecord(ts=T0 + timedelta(days=1), cluster="c", resource="agent", target="other"))
     assert cluster.states() == {"count": Count(1)}
 
 

@@ -125,15 +125,15 @@ def test_a_bound_pod_stays_bound_when_a_resumed_watcher_repeats_both_versions(
     world = World(random.Random(1))  # noqa: S311  # a test that can be repeated
     world.nodes = {"a": "a-1"}
     world.begin_to_watch()
-    told: list[Record] = []
-    world.unsent = told
+    reported: list[Record] = []
+    world.unsent = reported
     world.pods = {"p": ("p-1", "")}
     world.see("pods", "ADDED", world.pod("p", "p-1", ""))
     world.clock.seconds += 1
     world.pods, world.bound = {"p": ("p-1", "a")}, {"p-1": world.clock.clock.now()}
     world.see("pods", "MODIFIED", world.pod("p", "p-1", "a"))
     world.unsent = None
-    for record in told:
+    for record in reported:
         if key_of(record) != lost:
             world.step(record)
     world.watch_no_more()
@@ -203,8 +203,10 @@ def test_a_paged_inventory_finds_the_same_deletions_in_small_pages(count: int) -
     known = {f"uid-{number:06}" for number in range(2 * count + 2)}
     found = list(inventories(NODES, {"": there}))
     assert all(len(part.object) < 1024 * 1024 for part in found)
-    told = [msgspec.json.decode(part.object) for part in found]
-    records = [InventoryRecord(ts=FakeClock().clock.now(), cluster="lab", resource="nodes", **each) for each in told]
+    reported = [msgspec.json.decode(part.object) for part in found]
+    records = [
+        InventoryRecord(ts=FakeClock().clock.now(), cluster="lab", resource="nodes", **each) for each in reported
+    ]
     gone = [key for record in records for key in record.gone(known)]
     assert gone == sorted(known - there)
 

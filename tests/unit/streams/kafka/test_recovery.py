@@ -53,11 +53,11 @@ async def test_faust_recovers_the_furthest_state_and_forgets_what_went_to_anothe
 
 
 @pytest.mark.parametrize(
-    ("covered", "earliest", "read_from", "told"),
+    ("covered", "earliest", "read_from", "outcome"),
     [(100, 0, 100, {}), (40, 0, 40, {("x.nodes", "unfolded"): 60}), (100, 130, 130, {("x.nodes", "lost"): 30})],
 )
 async def test_a_stream_is_read_from_where_the_states_and_the_topic_allow(
-    covered: int, earliest: int, read_from: int, told: dict[tuple[str, str], int], monkeypatch: pytest.MonkeyPatch
+    covered: int, earliest: int, read_from: int, outcome: dict[tuple[str, str], int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing is changed of a changelog's own offsets, nor before all of it was read; and a gap is told once."""
     found = worker()
@@ -94,7 +94,7 @@ async def test_a_stream_is_read_from_where_the_states_and_the_topic_allow(
     for _ in range(2):
         assert await consumer.seek_to_committed() == {NODES: read_from, CHANGELOG: 7}
     assert sought == ({} if read_from == 100 else {NODES: read_from})
-    assert found._takeovers.gaps.counts == told
+    assert found._takeovers.gaps.counts == outcome
     await found._rest()
     assert await consumer.seek_to_committed() == {NODES: 100, CHANGELOG: 7}
 
@@ -168,7 +168,7 @@ class Fetching:
         self.others: set[TP] = set()
         monkeypatch.setattr("ingest.kafka.aiokafka_fixes.leader_connection", lambda *_: self.connection)
         self._consumer: Any = SimpleNamespace(
-            transport=SimpleNamespace(is_same=self._is_same, report_other_log=self._report),
+            transport=SimpleNamespace(is_same=self._is_same, report_replaced=self._report),
             _thread=SimpleNamespace(_ensure_consumer=lambda: None),
             _connections={},
             _received={},
@@ -177,7 +177,7 @@ class Fetching:
             _is_changelog_tp=lambda tp: tp == CHANGELOG,
             assignment=lambda: {NODES, CHANGELOG, *self.others},
         )
-        for each in ("_give_up", "_commit_nothing", "_is_same"):
+        for each in ("_reset_replaced", "_reset_commit", "_is_same"):
             setattr(self._consumer, each, partial(getattr(Consumer, each), self._consumer))
 
     async def __call__(self, *offsets: int, of: TP = NODES) -> None:

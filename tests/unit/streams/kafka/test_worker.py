@@ -13,7 +13,7 @@ from aiokafka import TopicPartition
 
 from common.errors import BadRecord
 from ingest.kafka.publish import Publisher
-from ingest.model.records import DeadLetterRecord, HeardRecord, Problem, SourceErrorRecord
+from ingest.model.records import DeadLetterRecord, HeartbeatRecord, Problem, SourceErrorRecord
 from ingest.model.topics import MAX_MESSAGE_BYTES, decode_record, encode_record, topics
 from ingest.normalize.dead_letters import Letter
 from streams.analytics import source_errors
@@ -115,7 +115,7 @@ def message(offset: int, error: str = "e", value: bytes | None = None, key: byte
 
 def a_minute_later(offset: int) -> Message:
     """A record that no reducer takes."""
-    record = HeardRecord(ts=T0 + timedelta(minutes=1), cluster="c", resource="nodes")
+    record = HeartbeatRecord(ts=T0 + timedelta(minutes=1), cluster="c", resource="nodes")
     return message(offset, value=encode_record(record))
 
 
@@ -210,12 +210,12 @@ async def test_dead_letters_are_published_before_the_state_that_covers_them(
 ) -> None:
     kafka = Kafka()
     await fold(kafka.folder(), bad, message(5))
-    (topic, key, value, headers), (told_to, _, told, _), (last, _, _, _), *_ = kafka.sent
+    (topic, key, value, headers), (told_to, _, reported, _), (last, _, _, _), *_ = kafka.sent
     letter = Letter.read(headers, value)
     assert (topic, key, value) == ("x.dead-letters", cluster.encode(), bad.value)
     assert (letter.cluster, letter.error_type, str(letter.position)) == (cluster, error_type, "x.cluster:0@4")
     assert told_to == "x.cluster"
-    assert decode_record(told) == DeadLetterRecord(ts=letter.ts, cluster=cluster, error_type=error_type)
+    assert decode_record(reported) == DeadLetterRecord(ts=letter.ts, cluster=cluster, error_type=error_type)
     assert last == "changelog"
     assert kafka.seen() == 1
 
@@ -231,9 +231,9 @@ async def test_a_flood_of_non_records_is_sampled_and_reported_and_the_log_contin
     assert len(letters) == MAX_DEAD_LETTERS_IN_A_ROW + the_first + sampled + after_a_record
     assert folder.left_out == more - the_first - sampled
     records = [decode_record(value) for topic, _, value, _ in kafka.sent if topic == "x.cluster"]
-    (told,) = [each for each in records if isinstance(each, SourceErrorRecord)]
-    assert (told.cluster, told.resource) == ("c", "kafka x.cluster/0")
-    assert told.error.startswith("flood: 1,001 messages in a row are not records")
+    (reported,) = [each for each in records if isinstance(each, SourceErrorRecord)]
+    assert (reported.cluster, reported.resource) == ("c", "kafka x.cluster/0")
+    assert reported.error.startswith("flood: 1,001 messages in a row are not records")
     assert kafka.seen() == 1
 
 
@@ -258,8 +258,8 @@ async def test_a_failure_on_a_dead_letters_record_creates_no_other_record() -> N
     kafka = Kafka()
     publisher: Any = kafka
     folder = LogFolder(failing, LogStates(failing, kafka.recovered(), "changelog", publisher), publisher, TOPICS)
-    told = encode_record(DeadLetterRecord(ts=T0, cluster="c", error_type="x"))
-    await fold(folder, message(0, value=told))
+    reported = encode_record(DeadLetterRecord(ts=T0, cluster="c", error_type="x"))
+    await fold(folder, message(0, value=reported))
     assert [topic for topic, *_ in kafka.sent if topic != "changelog"] == ["x.dead-letters"]
 
 

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from ingest.model.observation import Observed, Unreadable
-from ingest.normalize.decoded import decode
+from ingest.normalize.decode import decode
 from streams.analytics.registry import REDUCERS
 from streams.fold.batch import Batch
 from streams.fold.checkpoints import Entry

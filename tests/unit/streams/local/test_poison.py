@@ -12,7 +12,7 @@ import pytest
 
 from components.captures import Json, configz, event, node, observed, pod
 from ingest.model.records import DeadLetterRecord, EventRecord, Record
-from ingest.normalize.decoded import Decoded, decode
+from ingest.normalize.decode import Decoded, decode
 from ingest.normalize.times import AHEAD, EVENTS_BEHIND
 from paths import NODE_PRESSURE
 from streams.analytics.registry import REDUCERS

@@ -14,7 +14,7 @@ from ingest.files.sources import read_sources
 from ingest.model.observation import Observed, Position, Unreadable
 from ingest.model.records import PodPlacement, PodRecord, Record, SampleRecord
 from ingest.model.topics import encode_record
-from ingest.normalize.decoded import decode
+from ingest.normalize.decode import decode
 from ingest.normalize.normalize import normalize
 from paths import NODE_PRESSURE
 from streams.analytics.registry import REDUCERS
@@ -238,7 +238,7 @@ class Seen(msgspec.Struct, frozen=True):
 
 
 def test_a_record_that_a_reducer_gives_is_folded_on_the_log_of_the_cluster() -> None:
-    told: list[Record] = []
+    reported: list[Record] = []
 
     def tell(state: Seen, record: PodRecord) -> tuple[Seen, Sequence[Output]]:
         given = PodPlacement(
@@ -247,7 +247,7 @@ def test_a_record_that_a_reducer_gives_is_folded_on_the_log_of_the_cluster() -> 
         return Seen(state.pods + 1), (given,)
 
     def hear(state: Seen, record: PodPlacement) -> tuple[Seen, Sequence[Output]]:
-        told.append(record)
+        reported.append(record)
         return Seen(state.pods + 1), ()
 
     reducers = (
@@ -258,7 +258,7 @@ def test_a_record_that_a_reducer_gives_is_folded_on_the_log_of_the_cluster() -> 
     Replay(reducers, database, database.checkpoints).run(
         map(decode, observed([pod("12:00:00", "p", "n", type_="ADDED")]))
     )
-    assert [record.target for record in told if isinstance(record, PodPlacement)] == ["x", "n"]
+    assert [record.target for record in reported if isinstance(record, PodPlacement)] == ["x", "n"]
 
 
 def test_a_sample_that_a_reducer_refuses_is_a_dead_letter_with_all_that_it_reported() -> None:
@@ -266,11 +266,11 @@ def test_a_sample_that_a_reducer_refuses_is_a_dead_letter_with_all_that_it_repor
         raise BadValue(f"{record.node} makes no sense")
 
     database = MemoryDatabase()
-    (told,) = observed([summary("12:00:00", "n", pods=[pod_stats("p", memory=7), pod_stats("q")])])
+    (reported,) = observed([summary("12:00:00", "n", pods=[pod_stats("p", memory=7), pod_stats("q")])])
     reducers = (Reducer("refuse", 1, "node", (SampleRecord,), Seen, refuse),)
-    Replay(reducers, database, database.checkpoints).run([decode(told)])
+    Replay(reducers, database, database.checkpoints).run([decode(reported)])
     (letter,) = database.of(DeadLetter)
-    (record,) = normalize(told.observation)
+    (record,) = normalize(reported.observation)
     assert (letter.reason, letter.payload) == ("n makes no sense", encode_record(record).decode())
 
 

@@ -138,10 +138,10 @@ def test_each_goes_where_least_is_requested() -> None:
 
 def test_pods_that_keep_apart_find_no_second_node_together() -> None:
     """web-0 on the drained node is gone when its successor is placed, so only the others count against it."""
-    apart = there("web-0").pod._replace(constraints=stored(APART))
+    spread = there("web-0").pod._replace(constraints=stored(APART))
     found = drained(
-        there("web-0", pod=apart),
-        there("web-1", pod=apart._replace(pod="web-1", uid="web-1")),
+        there("web-0", pod=spread),
+        there("web-1", pod=spread._replace(pod="web-1", uid="web-1")),
         others=(node("a", 4000, 0, Neighbour("shop", {"app": "web"}, APART)), node("b")),
     )
     assert [(fate.outcome, fate.to) for fate in (found["web-0"], found["web-1"])] == [("moves", "b"), ("no_room", "")]
@@ -149,8 +149,8 @@ def test_pods_that_keep_apart_find_no_second_node_together() -> None:
 
 def test_a_moved_pod_keeps_others_away_that_want_nothing_themselves() -> None:
     """The anti-affinity of an existing pod also holds against a pod that has none."""
-    apart = there("web-0").pod._replace(constraints=stored(APART))
-    found = drained(there("web-0", pod=apart, priority=1), there("web-1"))
+    spread = there("web-0").pod._replace(constraints=stored(APART))
+    found = drained(there("web-0", pod=spread, priority=1), there("web-1"))
     assert [found[name].outcome for name in ("web-0", "web-1")] == ["moves", "no_room"]
 
 

@@ -19,7 +19,7 @@ from streams.rules.numa.cpu_assignment import Assignment
 from streams.rules.numa.memory_checkpoint import MemoryNode, MemoryTable
 from streams.rules.numa.topology import numa_topology
 from streams.rules.numa.topology_manager import Devices, Machine, Policy, Settings
-from streams.rules.scheduling.filters import NodeState, untolerated
+from streams.rules.scheduling.filters import NodeState, taint_text
 from streams.rules.scheduling.fit import Judgement, rooms, take
 
 GIB = 1 << 30
@@ -104,7 +104,7 @@ def test_a_taint_that_only_prefers_keeps_no_pod_away() -> None:
 )
 def test_a_taint_is_reported_in_the_words_of_the_schedulers_version(minor: int, words: str) -> None:
     # The table of reasons (rules: scheduler-messages).
-    assert untolerated("gpu", "yes", minor) == words
+    assert taint_text("gpu", "yes", minor) == words
     node = state(machine(4), taints=("gpu=yes:NoExecute", "gpu=yes:NoSchedule"))
     assert take(node, pod_of(asked(1)), minor, 1)[0].reasons == (words,)
 

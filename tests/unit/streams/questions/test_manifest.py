@@ -223,7 +223,7 @@ def test_a_job_that_wants_no_pods_or_not_a_number_is_asked_with_a_count(spec: di
     assert request_of_manifest(job, 2)[0].count == 2
 
 
-def apart(key: str) -> dict[str, Any]:
+def anti_affinity(key: str) -> dict[str, Any]:
     return {"podAntiAffinity": {REQUIRED: [{"topologyKey": key, "labelSelector": APP}]}}
 
 
@@ -233,8 +233,8 @@ def together(key: str) -> dict[str, Any]:
 
 def test_pods_that_keep_apart_get_a_domain_each() -> None:
     nodes = [node("a", "1"), node("b", "1"), node("c", "2")]
-    assert fitting(shared(affinity=apart("host")), *nodes, count=4).pods == 3
-    assert fitting(shared(affinity=apart("zone")), *nodes, count=4).pods == 2
+    assert fitting(shared(affinity=anti_affinity("host")), *nodes, count=4).pods == 3
+    assert fitting(shared(affinity=anti_affinity("zone")), *nodes, count=4).pods == 2
 
 
 def test_pods_that_stay_together_get_the_domain_with_most_room() -> None:
@@ -250,7 +250,7 @@ def test_pods_spread_until_a_domain_is_full() -> None:
 
 
 def test_pods_that_are_there_keep_others_away() -> None:
-    _, hermit = request_of_manifest(shared(affinity=apart("zone")), None)
+    _, hermit = request_of_manifest(shared(affinity=anti_affinity("zone")), None)
     there = Neighbour("default", {"app": "x"}, hermit.itself.constraints)
     nodes = [node("a", "1", neighbours=(there,)), node("b", "1"), node("c", "2")]
     found = fitting(shared(), *nodes, count=9)

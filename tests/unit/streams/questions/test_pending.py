@@ -26,7 +26,7 @@ from streams.rules.scheduling.volume_needs import NodeVolumes, Storage, needs_of
 MINOR = 36
 
 
-def told(waiting: Iterable[Waiting], nodes: Sequence[NodeState], **world: Any) -> dict[tuple[str, str], Outcome]:
+def reported(waiting: Iterable[Waiting], nodes: Sequence[NodeState], **world: Any) -> dict[tuple[str, str], Outcome]:
     """The outcome of each pod on each node."""
     return {
         (pod.uid, nodes[place].node): outcome
@@ -61,7 +61,7 @@ def by_itself(asked: dict[str, Any], states: Sequence[NodeState], storage: Stora
         needs=needs_of(itself.constraints, "ns", storage, pods=pods, uid="new"),
         device_needs=device_needs(itself.constraints, "ns", devices, MINOR, pod=("p", "new")),
     )
-    found = told([waiting], states, storage=storage, devices=devices)
+    found = reported([waiting], states, storage=storage, devices=devices)
     assert len(found) == len(states)
     for state in states:
         outcome = found["new", state.node]
@@ -113,7 +113,7 @@ def test_each_node_has_the_room_for_volumes_that_it_has_by_itself() -> None:
         claims={("ns", "a"): Claim(volume="v", bound=True)}, volumes={"v": Volume(driver="d", handle="h")}
     )
     nodes = [node(f"n{number}", volumes=volumes) for number, (volumes, _) in enumerate(ROOM)]
-    found = told([pod("p", constraints=CLAIMED)], nodes, storage=storage)
+    found = reported([pod("p", constraints=CLAIMED)], nodes, storage=storage)
     assert [found["u-p", each.node].fits for each in nodes] == [fits for _, fits in ROOM]
 
 
@@ -150,8 +150,8 @@ def test_pods_that_a_rule_distinguishes_are_of_different_kinds(one: dict[str, An
 def test_nodes_in_any_order_give_the_same() -> None:
     nodes = [node("a"), node("full", requested={"cpu": 8000}), node("z", unschedulable=True)]
     waiting = [pod("p"), pod("q", tolerations=("node.kubernetes.io/unschedulable:NoSchedule",))]
-    assert told(waiting, nodes) == told(reversed(waiting), [*reversed(nodes)])
-    assert {key: each.fits for key, each in told(waiting, nodes).items()} == {
+    assert reported(waiting, nodes) == reported(reversed(waiting), [*reversed(nodes)])
+    assert {key: each.fits for key, each in reported(waiting, nodes).items()} == {
         ("u-p", "a"): True,
         ("u-p", "full"): False,
         ("u-p", "z"): False,
@@ -164,7 +164,7 @@ def test_nodes_in_any_order_give_the_same() -> None:
 def test_beyond_the_limit_nothing_is_said_of_a_pod(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pending, "MOST_PAIRS", 1)
     waiting = [pod(name, requests={"cpu": cpus}) for cpus, name in enumerate("abc", start=1)]
-    found = told(waiting, [node("n")])
+    found = reported(waiting, [node("n")])
     assert [(found[f"u-{name}", "n"].fits, found[f"u-{name}", "n"].unknowns) for name in "abc"] == [
         (True, ()),
         (True, ()),
@@ -189,7 +189,7 @@ def test_what_was_seen_stays_with_its_pod() -> None:
 def test_no_pod_lacks_anything_on_a_node_whose_room_was_not_seen() -> None:
     """Regression: a table of nodes has no allocatable resources, and each had too many pods and too little CPU."""
     asked = pod("a", requests={"cpu": 100})
-    found = told([asked], [node("full", pods=10), node("tabled", allocatable={}), node("free")])
+    found = reported([asked], [node("full", pods=10), node("tabled", allocatable={}), node("free")])
     outcomes = {name: (outcome.fits, outcome.reasons, outcome.unknowns) for (_, name), outcome in found.items()}
     assert outcomes == {
         "full": (False, ("Too many pods",), ()),
@@ -215,6 +215,6 @@ def test_a_pod_is_refused_only_for_resources_whose_allocatable_was_seen(
 ) -> None:
     """A column of amounts prints one; a kubelet always states cpu, memory and pods."""
     pod = Waiting("ns", "p", "u", requests={"cpu": 2000, "memory": 2 << 30})
-    found = told([pod], [node("n", allocatable=allocatable)])["u", "n"]
+    found = reported([pod], [node("n", allocatable=allocatable)])["u", "n"]
     assert (found.reasons, found.unknowns) == (reasons, (NO_ROOM_KNOWN,) * is_unknown)
     assert found.fits is (False if reasons else None if is_unknown else True)

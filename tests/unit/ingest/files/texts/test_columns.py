@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.files.texts.ages import Printed
-from ingest.files.texts.columns import columned
+from ingest.files.texts.ages import PrintTime
+from ingest.files.texts.columns import parse_columns
 from ingest.files.texts.described_events import event_of
 from ingest.files.texts.fragments import Fragment, command_of
 
-PRINTED = Printed(datetime(2026, 7, 1, 12, tzinfo=UTC), "latest")
+PRINTED = PrintTime(datetime(2026, 7, 1, 12, tzinfo=UTC), "latest")
 
 
 def objects(args: str, table: str) -> list[dict[str, Any]]:
-    return list(columned(Fragment(command_of(args), table.splitlines(), 0), PRINTED))
+    return list(parse_columns(Fragment(command_of(args), table.splitlines(), 0), PRINTED))
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from ingest.files.sources import read_sources
-from ingest.files.texts.ages import Printed
+from ingest.files.texts.ages import PrintTime
 from ingest.files.texts.event_rows import alone
 from ingest.model.observation import Observed
 
@@ -21,7 +21,7 @@ KILLED = f"  Warning  Evicted    1m  kubelet  {OVER}\n"
 
 
 def events(text: str) -> list[dict[str, Any]]:
-    return list(alone(text.splitlines(), Printed(AT, "")))
+    return list(alone(text.splitlines(), PrintTime(AT, "")))
 
 
 def about(text: str) -> list[tuple[str, str, str]]:
@@ -45,15 +45,17 @@ def test_a_section_that_names_several_objects_is_left_out(rows: str) -> None:
 
 @pytest.mark.parametrize("head", [HEAD, ""])
 @pytest.mark.parametrize(
-    ("row", "told"),
+    ("row", "reported"),
     [
         (KILLED, ("Pod", "(unknown)", "Evicted")),
         ("  Warning  ImageGCFailed  1m  kubelet  wanted to free 1 bytes\n", ("Node", "(unknown)", "ImageGCFailed")),
         ("**Warning  SystemOOM  1m  kubelet, n2  System OOM encountered**\n", ("Node", "n2", "SystemOOM")),
     ],
 )
-def test_what_only_a_pod_or_a_node_has_is_read_without_its_name(head: str, row: str, told: tuple[str, ...]) -> None:
-    assert about(head + row) == [told]
+def test_what_only_a_pod_or_a_node_has_is_read_without_its_name(
+    head: str, row: str, reported: tuple[str, ...]
+) -> None:
+    assert about(head + row) == [reported]
 
 
 def test_unnamed_pods_with_different_messages_are_different_pods() -> None:

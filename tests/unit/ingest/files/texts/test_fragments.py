@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.files.sources import read_sources
-from ingest.files.texts.fragments import Command, command_of, fragments, is_typed, tidied, unglued
+from ingest.files.texts.fragments import Command, command_of, fragments, is_typed, split_prompts, strip_marks
 from ingest.files.texts.mixed import split_mixed
 from ingest.files.texts.pasted import pasted_parts
 from ingest.model.observation import Observed
@@ -77,7 +77,7 @@ def test_a_name_of_ones_own_for_kubectl_stands_after_a_prompt_and_before_a_resou
 def test_a_row_of_markdown_is_as_wide_as_its_own_table_has_it() -> None:
     wide = f"| {'x' * 250} | 0/1 | a | b |\n"
     small = "| cache-0 | 0/1 | Evicted | 0 | 8m |\n| db-0 | 0/1 | Evicted | 0 | 8m |\n"
-    assert tidied(f"{wide}\n{small}").splitlines()[2:] == [
+    assert strip_marks(f"{wide}\n{small}").splitlines()[2:] == [
         "cache-0  0/1  Evicted  0  8m",
         "db-0     0/1  Evicted  0  8m",
     ]
@@ -88,8 +88,8 @@ def test_a_row_of_markdown_is_as_wide_as_its_own_table_has_it() -> None:
 )
 def test_aligning_a_table_does_not_multiply_its_text(head: str) -> None:
     text = f"{head}\n" + "|" + "a|" * 10 + "\n" + ("|a|b|c|d|\n" * 3000)
-    assert len(tidied(text)) < 4 * len(text)
-    assert tidied(text).splitlines()[-1].split() == ["a", "b", "c", "d"]
+    assert len(strip_marks(text)) < 4 * len(text)
+    assert strip_marks(text).splitlines()[-1].split() == ["a", "b", "c", "d"]
 
 
 def test_a_message_that_names_a_command_does_not_part_its_table() -> None:
@@ -128,15 +128,15 @@ def test_rows_of_a_described_pod_belong_to_the_command_when_its_head_is_cut_off(
 
 @given(st.lists(st.sampled_from(["```", "$ kubectl get no -o yaml", "apiVersion: v1", '{"kind": 1}', "a", ""])))
 def test_text_that_is_taken_apart_keeps_every_line(lines: list[str]) -> None:
-    apart = split_mixed("\n".join(lines).encode())
-    assert apart.rest.count(b"\n") == max(len(lines) - 1, 0)
-    kept = [*apart.rest.decode().split("\n"), *(line for each in apart.objects for line in each.decode().split("\n"))]
+    parts = split_mixed("\n".join(lines).encode())
+    assert parts.rest.count(b"\n") == max(len(lines) - 1, 0)
+    kept = [*parts.rest.decode().split("\n"), *(line for each in parts.objects for line in each.decode().split("\n"))]
     assert sorted(filter(None, kept)) == sorted(filter(None, lines))
 
 
 @given(st.text(max_size=300))
 def test_any_text_is_tidied_and_parted_without_an_error(text: str) -> None:
-    assert tidied(text).count("\n") == text.replace("\r\n", "\n").count("\n")
+    assert strip_marks(text).count("\n") == text.replace("\r\n", "\n").count("\n")
     assert all(each.start >= 0 for each in fragments(text.splitlines()))
 
 
@@ -157,8 +157,8 @@ def test_a_log_and_a_table_of_one_eviction_name_one_pod_on_one_node(tmp_path: Pa
     wide += "cache-0   0/1     Evicted   0          8m    <none>   worker-3   <none>           <none>\n"
     (tmp_path / "paste.txt").write_text(f"{log}\n$ kubectl get pods -n shop -o wide\n{wide}")
     seen = [each.observation for each in read_sources([tmp_path]) if isinstance(each, Observed)]
-    told = [msgspec.json.decode(each.object) for each in seen]
-    uids = {each.get("uid") or each.get("metadata", {}).get("uid", "") for each in told} - {""}
+    reported = [msgspec.json.decode(each.object) for each in seen]
+    uids = {each.get("uid") or each.get("metadata", {}).get("uid", "") for each in reported} - {""}
     assert uids == {"7e1f1c9e-0f0a-4a51-8c55-0d2b0a6a1b11"}
     assert {each.node for each in seen if each.resource == "kubelet_log"} == {"worker-3"}
 
@@ -188,15 +188,19 @@ MESSAGE = "The node was low on resource: memory. Threshold quantity: 100Mi, avai
     ],
 )
 def test_a_prompt_behind_output_without_a_newline_begins_a_line(before: str, prompt: str) -> None:
-    assert [each.strip() for each in unglued(f"{before}{prompt}").split("\n")] == [before.strip(), prompt]
+    assert [each.strip() for each in split_prompts(f"{before}{prompt}").split("\n")] == [before.strip(), prompt]
 
 
 def test_a_prompt_glued_to_a_word_is_cut_off_only_if_another_prompt_has_its_name() -> None:
     """`60Miops@bastion` alone could be the value 60M and a user whose name begins with an i."""
     glued = "available: 60Miops@bastion:~$ kubectl get pods"
-    assert unglued(glued) == glued
+    assert split_prompts(glued) == glued
     before = "ops@bastion:~$ kubectl get pod web-1 -o jsonpath='{.status.message}'"
-    assert unglued(f"{before}\n{glued}").split("\n") == [before, "available: 60Mi", "ops@bastion:~$ kubectl get pods"]
+    assert split_prompts(f"{before}\n{glued}").split("\n") == [
+        before,
+        "available: 60Mi",
+        "ops@bastion:~$ kubectl get pods",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -212,7 +216,7 @@ def test_a_prompt_glued_to_a_word_is_cut_off_only_if_another_prompt_has_its_name
     ],
 )
 def test_a_prompt_that_begins_a_line_or_is_quoted_stays(text: str) -> None:
-    assert unglued(text) == text
+    assert split_prompts(text) == text
 
 
 def test_the_message_before_a_glued_prompt_and_the_table_behind_it_are_of_one_pod() -> None:

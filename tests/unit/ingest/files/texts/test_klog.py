@@ -291,8 +291,8 @@ def test_values_behind_a_list_that_was_cut_are_read() -> None:
 def test_no_line_raises(noise: bytes, around: str) -> None:
     for line in (noise, around.encode()[: len(noise)] + noise, noise + around.encode()):
         parse(line)
-        told = list(placed(read_log(line), "n1", NEWEST, grouped(()), {}, is_dated=True))
-        assert all(each.line.said in SAID for each in told)
+        reported = list(placed(read_log(line), "n1", NEWEST, grouped(()), {}, is_dated=True))
+        assert all(each.line.said in SAID for each in reported)
 
 
 def test_a_log_is_a_kubelets_by_its_source_files_or_its_journal() -> None:
@@ -612,11 +612,11 @@ def test_logcli_writes_its_labels_before_lines_as_json_too() -> None:
 
 
 def test_streams_of_a_store_that_lie_behind_each_other_are_one_log() -> None:
-    told = [
+    reported = [
         f"2025-01-06T12:44:{second}Z n1 kubelet[1]: I0106 12:44:{second}.000000    1 {line}\n"
         for second, line in (("18", BARE), ("16", LOW), ("17", MUST))
     ]
-    read = read_log("".join(told).encode()).lines
+    read = read_log("".join(reported).encode()).lines
     assert [each.line.values.get("resourceName") for each in read] == ["memory"] * 3
 
 

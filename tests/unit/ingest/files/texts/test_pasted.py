@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.files.sources import read_sources
-from ingest.files.texts.ages import Printed, when
+from ingest.files.texts.ages import PrintTime, when
 from ingest.files.texts.mixed import split_mixed
 from ingest.files.texts.pasted import pasted_parts
 from ingest.files.texts.tables import LACKING
@@ -45,7 +45,7 @@ def test_an_age_is_cut_to_its_unit_so_the_time_is_within_one_of_it(age: str, sec
     """The units are those of apimachinery's util/duration."""
     at = AT - timedelta(seconds=seconds)
     wanted = {"lastTimestamp": at, "earliest": at - timedelta(seconds=unit), "latest": at}
-    found = when(age, Printed(AT, ""))
+    found = when(age, PrintTime(AT, ""))
     assert {name: datetime.fromisoformat(each) for name, each in found.items()} == wanted
 
 
@@ -159,7 +159,7 @@ def test_the_lines_of_a_containers_message_are_no_fields_of_a_pod(text: str) -> 
 
 
 def test_an_age_too_large_for_a_time_gives_none() -> None:
-    assert not when("999999y", Printed(AT, ""))
+    assert not when("999999y", PrintTime(AT, ""))
 
 
 def texts(value: Any) -> set[str]:
@@ -186,11 +186,11 @@ def test_cut_and_shuffled_text_never_raises_and_never_gives_a_word_that_it_lacks
     for pasted in (text[start:], text[:start], "\n".join(kept)):
         for each in (some for some in objects(pasted) if some["kind"] != LACKING):
             own = {each["metadata"]["name"]} if each["kind"] == "Event" else set()
-            for told in texts(each) - COMPOSED - own:
-                if told.startswith(UNKNOWN_NAME):
+            for reported in texts(each) - COMPOSED - own:
+                if reported.startswith(UNKNOWN_NAME):
                     continue  # it stands for a name that the text lacks
-                words = told.replace("/", " ").split()
-                assert all(word in pasted or word in pasted.replace("\n", "") for word in words), told
+                words = reported.replace("/", " ").split()
+                assert all(word in pasted or word in pasted.replace("\n", "") for word in words), reported
 
 
 def test_rows_of_equal_length_are_not_put_together_with_prose_below_them() -> None:

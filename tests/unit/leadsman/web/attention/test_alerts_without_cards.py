@@ -59,7 +59,7 @@ def test_the_alert_of_image_gc_is_shown_unless_its_own_trouble_recovered(
     ("name", "of", "is_shown"),
     [
         ("NodeNotReady", node(), False),
-        ("NodeNotReady", node(ready=None, ready_said=False), True),
+        ("NodeNotReady", node(ready=None, ready_reported=False), True),
         ("NodePressureLasting", node(), False),
         ("NodePressureLasting", node(known=False, ready=None), True),
     ],

@@ -17,7 +17,7 @@ from components.database import EmptyDatabase
 from fakes.checkpoints import write_cpu_manager_state
 from field.test_what_is_so import END, GIB, NOTHING_FREED, WELL, Line, Object, at, condition, event, pod, sample
 from ingest.files.sources import read_sources
-from ingest.normalize.decoded import decode
+from ingest.normalize.decode import decode
 from leadsman.run.replay import replay
 from leadsman.run.settings import Settings
 from leadsman.web.attention.attention import attention
@@ -281,7 +281,7 @@ AMOUNTS: Final = frozenset(
 """Questions about amounts, settings and advice, whose rows say of nothing that it lasts."""
 
 
-class Told(NamedTuple):
+class Reported(NamedTuple):
     states: Mapping[str, State]
     view: Overview
     rows: Mapping[str, Sequence[Mapping[str, Any]]]
@@ -290,7 +290,7 @@ class Told(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def told(empty_database: EmptyDatabase, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Told]:
+def reported(empty_database: EmptyDatabase, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reported]:
     states = {f"e{number}": state for number, state in enumerate([NONE, *ALONE, *drawn(ANY, 40, night=1500)])}
     capture: Path = tmp_path_factory.mktemp("any") / "capture.jsonl"
     found = sorted((line for name, state in states.items() for line in lines(name, state)), key=lambda each: each[0])
@@ -304,7 +304,7 @@ def told(empty_database: EmptyDatabase, tmp_path_factory: pytest.TempPathFactory
             answer = run(database, query, {})
             rows[query.name] = [dict(zip(answer.column_names, row, strict=True)) for row in answer.rows]
             dated |= {query.name} if any("DateTime" in each for each in answer.column_types) else set()
-        yield Told(states, view, rows, frozenset(dated))
+        yield Reported(states, view, rows, frozenset(dated))
 
 
 def _written(minutes: float, source: str, resource: str, change: str, node: str, thing: Object) -> str:
@@ -312,21 +312,21 @@ def _written(minutes: float, source: str, resource: str, change: str, node: str,
     return json.dumps(of | ({"node": node} if node else {}) | {"object": thing}) + "\n"
 
 
-def _differences(told: Told, found: Mapping[str, set[str]]) -> dict[str, dict[str, State]]:
+def _differences(reported: Reported, found: Mapping[str, set[str]]) -> dict[str, dict[str, State]]:
     """The nodes of which a card says what is not so, or not what is so."""
     return {
-        title: {name: told.states[name] for name in found[title] ^ expected}
+        title: {name: reported.states[name] for name in found[title] ^ expected}
         for title, holds in PRESENT
-        if found[title] ^ (expected := {name for name, state in told.states.items() if holds(state)})
+        if found[title] ^ (expected := {name for name, state in reported.states.items() if holds(state)})
     }
 
 
-def test_a_card_is_in_the_present_tense_about_the_nodes_on_which_it_is_so_and_no_others(told: Told) -> None:
+def test_a_card_is_in_the_present_tense_about_the_nodes_on_which_it_is_so_and_no_others(reported: Reported) -> None:
     rules = not_ready, cordoned_by_event, problems, findings, resizes, terminating
-    items = [item for rule in rules for item in rule(told.view)]
+    items = [item for rule in rules for item in rule(reported.view)]
     assert (
         _differences(
-            told,
+            reported,
             {
                 title: {name for item in items if item.now and title in item.title for name in item.nodes}
                 for title, _ in PRESENT
@@ -336,43 +336,46 @@ def test_a_card_is_in_the_present_tense_about_the_nodes_on_which_it_is_so_and_no
     )
 
 
-def test_a_node_on_which_nothing_is_so_has_no_serious_card_of_now_and_no_such_badge(told: Told) -> None:
+def test_a_node_on_which_nothing_is_so_has_no_serious_card_of_now_and_no_such_badge(reported: Reported) -> None:
     """Alerts, which fire a while longer, are among the cards."""
-    well = {name for name, state in told.states.items() if not any(holds(state) for _, holds in PRESENT)}
+    well = {name for name, state in reported.states.items() if not any(holds(state) for _, holds in PRESENT)}
     named = {
-        name for item in attention(told.view) if item.now and item.severity <= Severity.WARNING for name in item.nodes
+        name
+        for item in attention(reported.view)
+        if item.now and item.severity <= Severity.WARNING
+        for name in item.nodes
     }
     assert well
     assert named & well == set()
     worst = {
         line.name: [each.text for each in badges(line) if each.severity is Severity.CRITICAL]
-        for line in told.view.nodes
+        for line in reported.view.nodes
     }
-    assert {name: worst[name] for name in well & worst.keys() if worst[name] and not _was_low(told, name)} == {}
+    assert {name: worst[name] for name in well & worst.keys() if worst[name] and not _was_low(reported, name)} == {}
 
 
-def _was_low(told: Told, name: str) -> bool:
+def _was_low(reported: Reported, name: str) -> bool:
     """Its last sample, however old, is all that its badge has."""
-    return told.states[name]["memory"] == "low long ago"
+    return reported.states[name]["memory"] == "low long ago"
 
 
-def test_pods_that_were_bound_meanwhile_wait_nowhere(told: Told) -> None:
-    waiting = {f"p-{name}" for name, state in told.states.items() if state["pending"] == "true"}
-    assert {uid for row in told.view.waiting for uid in row["uids"]} == waiting
-    assert {row["pod"] for row in told.view.pending} == waiting
+def test_pods_that_were_bound_meanwhile_wait_nowhere(reported: Reported) -> None:
+    waiting = {f"p-{name}" for name, state in reported.states.items() if state["pending"] == "true"}
+    assert {uid for row in reported.view.waiting for uid in row["uids"]} == waiting
+    assert {row["pod"] for row in reported.view.pending} == waiting
     for query in OF_PENDING:
-        assert {row["pod"] for row in told.rows[query]} == waiting
+        assert {row["pod"] for row in reported.rows[query]} == waiting
 
 
-def test_every_question_says_when_or_is_checked(told: Told) -> None:
+def test_every_question_says_when_or_is_checked(reported: Reported) -> None:
     """A question without a time in its rows speaks of now: it has a place here."""
-    assert told.rows.keys() - told.dated == (QUESTIONS.keys() - told.dated) | AMOUNTS | {"pending_fit"}
-    assert AMOUNTS & told.dated == set()
+    assert reported.rows.keys() - reported.dated == (QUESTIONS.keys() - reported.dated) | AMOUNTS | {"pending_fit"}
+    assert AMOUNTS & reported.dated == set()
 
 
 @pytest.mark.parametrize("query", QUESTIONS)
-def test_no_row_of_a_question_holds_what_is_over_or_was_not_seen(told: Told, query: str) -> None:
-    wrong = [row for row in told.rows[query] if not QUESTIONS[query](told.states[row["node"]], row)]
+def test_no_row_of_a_question_holds_what_is_over_or_was_not_seen(reported: Reported, query: str) -> None:
+    wrong = [row for row in reported.rows[query] if not QUESTIONS[query](reported.states[row["node"]], row)]
     assert wrong == []
 
 
@@ -383,10 +386,10 @@ def test_no_row_of_a_question_holds_what_is_over_or_was_not_seen(told: Told, que
     ("pending_resizes", "resize", {"deferred", "infeasible"}),
 ])  # fmt: skip
 def test_a_question_has_a_row_of_each_node_on_which_it_is_so(
-    told: Told, query: str, kind: str, states: set[str]
+    reported: Reported, query: str, kind: str, states: set[str]
 ) -> None:
-    shown = {row["node"] for row in told.rows[query]}
-    assert {name for name, state in told.states.items() if state[kind] in states} <= shown
+    shown = {row["node"] for row in reported.rows[query]}
+    assert {name for name, state in reported.states.items() if state[kind] in states} <= shown
 
 
 @pytest.mark.parametrize(
@@ -398,9 +401,9 @@ def test_a_question_has_a_row_of_each_node_on_which_it_is_so(
     ],
 )
 def test_what_was_over_before_the_watches_began_is_in_no_answer(
-    told: Told, query: str, kind: str, over: set[str]
+    reported: Reported, query: str, kind: str, over: set[str]
 ) -> None:
     """Nobody saw it, so that nobody knows whether it was so."""
-    of_it = {name: state["joined"] for name, state in told.states.items() if state[kind] in over}
-    rows = [row for row in told.rows[query] if query != "pod_ends" or row["pod"].startswith("t-")]
+    of_it = {name: state["joined"] for name, state in reported.states.items() if state[kind] in over}
+    rows = [row for row in reported.rows[query] if query != "pod_ends" or row["pod"].startswith("t-")]
     assert {of_it[row["node"]] for row in rows if row["node"] in of_it} == {""}, "others saw it, and have rows"

@@ -360,7 +360,7 @@ def test_not_ready_and_silent_nodes_are_two_cards_with_since_when() -> None:
 
 @pytest.mark.parametrize("ready", [0, None])
 @pytest.mark.parametrize(
-    ("leases", "told"),
+    ("leases", "reported"),
     [
         ([(1, 51.6)], "Its Lease had last been renewed 52 s before that was seen."),
         ([(1, None)], "The last renewal of its Lease is unknown."),
@@ -374,15 +374,15 @@ def test_not_ready_and_silent_nodes_are_two_cards_with_since_when() -> None:
     ],
 )
 def test_how_old_a_lease_was_is_reported_where_somebody_asked_for_it(
-    ready: int | None, leases: list[tuple[int, float | None]], told: str
+    ready: int | None, leases: list[tuple[int, float | None]], reported: str
 ) -> None:
     rows = tuple(
         unready(str(number), ready=ready, lease_seen=seen, lease_age_seconds=age)
         for number, (seen, age) in enumerate(leases)
     )
     (item,) = attention(view(*(node(row["node"], ready=ready) for row in rows), not_ready=rows))
-    assert told in item.text
-    assert ("Lease" in item.text) == bool(told)
+    assert reported in item.text
+    assert ("Lease" in item.text) == bool(reported)
 
 
 def test_a_cordoned_node_is_a_note_ready_or_not() -> None:
@@ -862,7 +862,7 @@ def test_a_card_of_several_nodes_names_the_one_of_its_words_and_when_these_were_
 
 
 @pytest.mark.parametrize(
-    ("policy", "exclusive_cpus", "told"),
+    ("policy", "exclusive_cpus", "reported"),
     [
         ("static", 0, "Exact CPU IDs of exclusive pods are unknown (counts only) on:"),
         ("none", 0, ""),
@@ -871,11 +871,11 @@ def test_a_card_of_several_nodes_names_the_one_of_its_words_and_when_these_were_
     ],
 )
 def test_exclusive_cpus_are_spoken_of_only_with_a_policy_that_was_seen(
-    policy: str, exclusive_cpus: int, told: str
+    policy: str, exclusive_cpus: int, reported: str
 ) -> None:
     numa = {"fidelity": "none", "cpu_manager_policy": policy, "exclusive_cpus": exclusive_cpus}
     found = [(text, nodes) for text, nodes in uncertain(view(node(numa=numa))) if "CPU" in text]
-    assert found == ([(told, ("n",))] if told else [])
+    assert found == ([(reported, ("n",))] if reported else [])
 
 
 def test_a_report_has_a_node_of_each_shortage_in_detail_before_a_second_of_one() -> None:

@@ -32,8 +32,8 @@ def test_pressure_goes_on_unless_the_kubelet_is_said_not_to_report(database: Dat
     assert ("no longer reports" in card.text) is bool(message)
     (node,) = view.nodes
     assert node.not_ready is bool(message)
-    told = [badge for badge in badges(node) if "Ready" in badge.text]
-    assert [(badge.severity, badge.text) for badge in told] == [
+    reported = [badge for badge in badges(node) if "Ready" in badge.text]
+    assert [(badge.severity, badge.text) for badge in reported] == [
         (Severity.UNKNOWN, "Ready unknown" if message else "Ready not reported")
     ]
 

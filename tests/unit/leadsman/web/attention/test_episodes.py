@@ -19,13 +19,13 @@ def at(minutes: float) -> datetime:
     return T0 + timedelta(minutes=minutes)
 
 
-def moment(minutes: float, what: str, kind: str = "eviction", node: str = "n") -> Happening:
+def happening(minutes: float, what: str, kind: str = "eviction", node: str = "n") -> Happening:
     return Happening(at(minutes), at(minutes), node, kind, what)
 
 
 def evicted(minutes: float, pod: str, low_on: str = "memory", node: str = "n") -> Happening:
     what = f"Pod a/{pod} was evicted: low on {low_on}, 1 GiB available."
-    return moment(minutes, what, node=node)._replace(about=low_on, pod=f"a/{pod}")
+    return happening(minutes, what, node=node)._replace(about=low_on, pod=f"a/{pod}")
 
 
 def lasting(since: float, until: float | None, kind: str = "pressure", about: str = "DiskPressure") -> Happening:
@@ -125,8 +125,8 @@ def test_a_severity_is_looked_for_in_its_kinds() -> None:
         (lasting(0, None, "alert")._replace(severity="info"), "alert", Severity.NOTE),
         (lasting(0, None, "image_gc", "persistent"), "image_gc", Severity.CRITICAL),
         (lasting(0, None, "image_gc", "recovered"), "image_gc", Severity.NOTE),
-        (moment(0, "The kubelet started.", "kubelet"), "kubelet", Severity.NOTE),
-        (moment(0, "No statistics.", "unknown"), "unknown", Severity.UNKNOWN),
+        (happening(0, "The kubelet started.", "kubelet"), "kubelet", Severity.NOTE),
+        (happening(0, "No statistics.", "unknown"), "unknown", Severity.UNKNOWN),
     ],
 )
 def test_severities(what: Happening, kind: str, severity: Severity) -> None:
@@ -150,7 +150,7 @@ def test_of_too_many_to_be_read_a_lane_shows_how_dense_they_were() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 119), st.text(max_size=20))))
 def test_nothing_is_lost_whatever_the_words(given_: list[tuple[int, str]]) -> None:
-    happenings = [moment(minute, what, "warning") for minute, what in sorted(given_)]
+    happenings = [happening(minute, what, "warning") for minute, what in sorted(given_)]
     assert sum(len(each.happenings) for each in fold(happenings, SCOPE)) == len(happenings)
 
 
@@ -160,5 +160,5 @@ def test_what_a_sentence_says_decides_nothing() -> None:
         [evicted(0, "p")._replace(what="x, y: z"), evicted(1, "q")._replace(what="Pod was low on inodes")], SCOPE
     )
     assert words(found) == ["2 pods were evicted: low on memory"]
-    apart = fold([evicted(0, "p")._replace(what="x"), evicted(1, "q", "inodes")._replace(what="x")], SCOPE)
-    assert words(apart) == ["x", "x"]
+    separate = fold([evicted(0, "p")._replace(what="x"), evicted(1, "q", "inodes")._replace(what="x")], SCOPE)
+    assert words(separate) == ["x", "x"]

@@ -73,7 +73,7 @@ def _gc(verdict: str, seconds: float, reason: str = "invalid_capacity") -> Image
     return row(ImageGc, ts=at(seconds), node="n", verdict=verdict, last_at=at(seconds), updated_at=at(seconds), **of)
 
 
-def _told(seconds: float, reason: str) -> NodeEvent:
+def _reported(seconds: float, reason: str) -> NodeEvent:
     of = {"object_kind": "Node", "object_name": "n", "name": reason, "reason": reason, "occurrences": 1}
     return row(NodeEvent, ts=at(seconds), observed_at=at(seconds), node="n", **of)
 
@@ -111,7 +111,7 @@ PAIRS = (
     Pair("not Ready", [_node(1, ready=False)], [_node(50)]),
     Pair("Ready unknown", [_node(1, ready=None, ready_message="Kubelet stopped posting node status.")], [_node(50)]),
     Pair("nodes cordoned", [_node(1, unschedulable=True)], [_node(50)]),
-    Pair("cordoned (from an Event)", [_told(1, "NodeNotSchedulable")], [_told(50, "NodeSchedulable")]),
+    Pair("cordoned (from an Event)", [_reported(1, "NodeNotSchedulable")], [_reported(50, "NodeSchedulable")]),
     Pair("karpenter", [_node(1, taints=["karpenter.sh/disrupted=:NoSchedule"])], [_node(50)]),
     Pair(
         "DiskPressure",
@@ -197,17 +197,17 @@ def test_each_is_reported_while_it_holds_and_is_over_everywhere_at_once(database
     store(database, *(each for name, pair in names.items() for each in _of(name, pair.holds)))
     sampled(database, *names, minutes=1)
     now = at(120)
-    found, told = _looked(database)
+    found, reported = _looked(database)
     for name, pair in names.items():
         (item,) = (each for each in found.items if pair.title in each.title)
         assert item.now
         assert name in item.nodes or f"shop/{name}:" in item.text
         assert (item.severity <= Severity.WARNING) is (pair.title not in NOTES), "this alone is something wrong"
-    lasting = told.partition("Earlier")[0].partition("At the end")[2]
+    lasting = reported.partition("Earlier")[0].partition("At the end")[2]
     shown = [page(database, now), report(database)]
     for text in (lasting, *(each.text for each in shown)):
         assert [pair.title for pair in PAIRS if pair.title not in text] == []
-    assert NOTHING not in told
+    assert NOTHING not in reported
     for each in shown:
         assert _open(each)
         assert NOTHING not in each.text
@@ -231,9 +231,9 @@ def test_nothing_holds_of_a_node_that_is_gone(database: Database) -> None:
     store(database, *(each for name, pair in names.items() for each in _of(name, pair.holds)))
     sampled(database, "stays", *names, minutes=1)
     store(database, *(row(NodeRow, ts=at(50), node=name, uid=name, ready=True, deleted=True) for name in names))
-    found, told = _looked(database)
+    found, reported = _looked(database)
     assert [item.title for item in found.items if item.now] == ["No recent statistics of 1 of 2 nodes"]
-    assert "2 nodes" in told.partition("At the end")[0]
+    assert "2 nodes" in reported.partition("At the end")[0]
     of_gc = [item.text for item in found.items if item.title.startswith("Image GC")]
     assert of_gc
     assert [text for text in of_gc if not text.endswith("gone.")] == []

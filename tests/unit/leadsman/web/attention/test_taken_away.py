@@ -14,7 +14,7 @@ from components.alone import each_alone
 from components.database import EmptyDatabase
 from components.reading import page
 from ingest.files.sources import Entry, read_sources
-from ingest.normalize.decoded import decode
+from ingest.normalize.decode import decode
 from leadsman.cli.present.story import print_story
 from leadsman.run.replay import replay
 from leadsman.run.settings import Settings
@@ -149,7 +149,7 @@ class Kind(NamedTuple):
     """A kind of evidence, and the words for its absence."""
 
     name: str
-    told: str
+    reported: str
 
 
 KINDS: Final = (
@@ -208,10 +208,10 @@ class Read(NamedTuple):
 
 
 def test_a_quiet_cluster_that_was_seen_whole_is_well(read: dict[str, Read]) -> None:
-    told = read["quiet-"]
-    assert told.titles == frozenset()
-    look, seen = told.texts
-    assert all("No evictions, node pressure" in text for text in told.texts)
+    reported = read["quiet-"]
+    assert reported.titles == frozenset()
+    look, seen = reported.texts
+    assert all("No evictions, node pressure" in text for text in reported.texts)
     assert "Uncertain" not in look
     assert "all clear" in seen
 
@@ -220,7 +220,7 @@ def test_a_quiet_cluster_that_was_seen_whole_is_well(read: dict[str, Read]) -> N
 @pytest.mark.parametrize("state", ["quiet", "troubled"])
 def test_what_was_not_seen_is_named_as_that(read: dict[str, Read], state: str, kind: Kind) -> None:
     for text in read[f"{state}-{kind.name}"].texts:
-        assert kind.told in text
+        assert kind.reported in text
         assert "all clear" not in text or kind.name == "configz"
 
 

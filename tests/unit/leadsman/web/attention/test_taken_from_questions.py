@@ -15,7 +15,7 @@ from components.reading import page
 from fakes.checkpoints import write_cpu_manager_state, write_memory_manager_state
 from ingest.files.sources import read_sources
 from ingest.model.machine import MachineMemory
-from ingest.normalize.decoded import decode
+from ingest.normalize.decode import decode
 from leadsman.cli.present.story import EVERY_LINE, print_story
 from leadsman.run.replay import replay
 from leadsman.run.settings import Settings
@@ -148,7 +148,7 @@ class Read(NamedTuple):
     shown: Callable[[str, str], str]
     """Return what `look` or `page` shows of a cluster."""
 
-    def told(self, cluster: str, where: str) -> str:
+    def reported(self, cluster: str, where: str) -> str:
         return self.shown(cluster, where) if where in {"look", "page"} else self.rows[where].get(cluster, "")
 
 
@@ -173,12 +173,12 @@ def read(empty_database: EmptyDatabase, tmp_path_factory: pytest.TempPathFactory
 
 def _answer(database: Database, query: str) -> dict[str, str]:
     answer = run(database, saved_query(query), {})
-    told: dict[str, str] = {}
+    reported: dict[str, str] = {}
     for row in answer.rows:
         of = dict(zip(answer.column_names, row, strict=True))
         cluster = of.pop("cluster", "")
-        told[cluster] = told.get(cluster, "") + f"{[*of.values()]}"
-    return told
+        reported[cluster] = reported.get(cluster, "") + f"{[*of.values()]}"
+    return reported
 
 
 def test_every_kind_is_taken_away() -> None:
@@ -188,8 +188,8 @@ def test_every_kind_is_taken_away() -> None:
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_what_only_one_kind_shows_is_said_with_it_alone(read: Read, kind: Kind) -> None:
     for where, words in kind.shown.items():
-        assert words in read.told("all", where), where
-        assert words not in read.told(kind.name, where), where
+        assert words in read.reported("all", where), where
+        assert words not in read.reported(kind.name, where), where
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
@@ -198,7 +198,7 @@ def test_an_answer_that_is_empty_without_a_kind_names_what_was_not_seen(read: Re
     nothing = {}
     for query in with_forms():
         if query.needs and read.rows[query.name].get("all") and not read.rows[query.name].get(kind.name):
-            told = why_empty(read.database, query, {"cluster": kind.name})
-            if not told.startswith(f"Cluster {kind.name}: no ") or " were seen" not in told:
-                nothing[query.name] = told
+            reported = why_empty(read.database, query, {"cluster": kind.name})
+            if not reported.startswith(f"Cluster {kind.name}: no ") or " were seen" not in reported:
+                nothing[query.name] = reported
     assert nothing == {}

@@ -99,11 +99,11 @@ def test_the_kubelets_events_date_a_cordon_that_the_node_object_does_not(
     """A kubelet that starts on a cordoned node writes NodeNotSchedulable too; the node was cordoned before."""
     about = {"object_kind": "Node", "object_name": "n", "node": "n", "component": "kubelet", "occurrences": 1}
     texts = {"Starting": "Starting kubelet."}
-    told = (
+    reported = (
         row(NodeEvent, ts=at(when), reason=each, name=each, message=texts.get(each, ""), **about)
         for each, when in events.items()
     )
-    store(database, row(NodeRow, ts=at(-5), node="n", unschedulable=True), *told)
+    store(database, row(NodeRow, ts=at(-5), node="n", unschedulable=True), *reported)
     scope = SCOPE._replace(since=at(-60))
     begun = read_begun(database, scope, [node_line("n")], [{"node": "n", "cordoned": 1, "taints": []}], late=False)
     assert begun["cordoned", ""]["n"] == since
@@ -133,9 +133,9 @@ def test_a_taint_that_was_read_only_after_the_end_dates_nothing_before_it(databa
 
 def test_the_event_of_a_kubelet_that_saw_a_cordon_later_does_not_begin_it_again(database: Database) -> None:
     """The story has the time of the taint, too."""
-    told = row(NodeEvent, ts=at(-69.9), reason="NodeNotSchedulable", name="e", object_kind="Node", object_name="n",
-               node="n", component="kubelet", occurrences=1)  # fmt: skip
-    store(database, told, row(NodeRow, ts=at(-5), node="n", unschedulable=True, cordoned_since=at(-70)))
+    reported = row(NodeEvent, ts=at(-69.9), reason="NodeNotSchedulable", name="e", object_kind="Node",
+               object_name="n", node="n", component="kubelet", occurrences=1)  # fmt: skip
+    store(database, reported, row(NodeRow, ts=at(-5), node="n", unschedulable=True, cordoned_since=at(-70)))
     assert read(database, cordoned=True)["cordoned", ""]["n"] == Since(at(-70))
 
 

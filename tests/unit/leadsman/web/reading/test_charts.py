@@ -46,7 +46,7 @@ def test_a_day_is_drawn_from_the_rollup() -> None:
 def test_a_threshold_is_kept_as_it_was_at_each_time() -> None:
     soft, hard = one(FAR, hard=[100, 200, 200]).thresholds
     assert (soft.steps, hard.steps) == (((START, None), (START + 60, 300)), ((START, 100), (START + 60, 200)))
-    assert [hard.at(moment) for moment in (START - 1, START, START + 59, END)] == [None, 100, 100, 200]
+    assert [hard.at(second) for second in (START - 1, START, START + 59, END)] == [None, 100, 100, 200]
 
 
 def test_one_disk_is_drawn_once_with_the_thresholds_of_all_its_signals() -> None:

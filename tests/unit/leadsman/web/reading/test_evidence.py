@@ -61,10 +61,10 @@ def test_a_story_begins_with_its_nodes_and_samples(database: Database) -> None:
 
 def test_nodes_that_are_not_ready_and_pods_that_wait_are_reported_everywhere(database: Database) -> None:
     troubled(database)
-    told = story(database)
-    assert told.count("The node is not Ready.") == 4
-    assert "25 of ReplicaSet web in shop: 296 Insufficient cpu" in told
-    for text in (told, page(database, T0).text, report(database).text):
+    reported = story(database)
+    assert reported.count("The node is not Ready.") == 4
+    assert "25 of ReplicaSet web in shop: 296 Insufficient cpu" in reported
+    for text in (reported, page(database, T0).text, report(database).text):
         assert "4 of 300 nodes not Ready" in text
         assert "25 pods Pending" in text
         assert "all clear" not in text
@@ -214,9 +214,9 @@ def test_a_hundred_rejected_pods_of_a_controller_are_one_line_and_one_card(datab
         f"100 pods of ReplicaSet web-98cbc7457 {group}: TopologyAffinityError. The last: it asked for 8",
         "Pod shop/web-100 was not admitted: TopologyAffinityError. it asked for 8",
     ]
-    told = story(database)
-    assert told.count("101 pods rejected at admission") == 1
-    assert "ReplicaSet web-98cbc7457 in shop, 101 times" in told
+    reported = story(database)
+    assert reported.count("101 pods rejected at admission") == 1
+    assert "ReplicaSet web-98cbc7457 in shop, 101 times" in reported
 
 
 def test_the_figure_of_rejected_pods_has_those_of_every_reason_once(database: Database) -> None:
@@ -440,10 +440,10 @@ def test_what_an_older_dump_had_was_not_looked_at_in_a_later_one(database: Datab
         found = read_evidence(database, Scope(cluster, T0, LATER_DUMP + timedelta(seconds=1)))
         seen = {"nodes": found.nodes > 0, "pods": found.pods_seen, "numa": found.numa_seen}
         assert {kind for kind, is_seen in seen.items() if is_seen} == kinds, cluster
-        told = nothing_found(found)
+        reported = nothing_found(found)
         after = "No Pod object was seen after 2026-07-01 12:00:00 UTC: "
-        assert ("evictions, " in told, after in told) == (found.pods_seen, not found.pods_seen), cluster
-        assert ("No Node object was seen after 2026-07-01 12:00:00 UTC." in told) is (found.nodes == 0), cluster
+        assert ("evictions, " in reported, after in reported) == (found.pods_seen, not found.pods_seen), cluster
+        assert ("No Node object was seen after 2026-07-01 12:00:00 UTC." in reported) is (found.nodes == 0), cluster
     since = LATER_DUMP + timedelta(minutes=1)
     assert read_evidence(database, Scope("pods-listed", since, since + timedelta(minutes=1))).pods_seen, "it goes on"
 
@@ -549,12 +549,12 @@ def test_verdicts_without_entries_of_a_state_are_partial_for_a_day(database: Dat
         store(database, row(SourceError, ts=at, resource="state pending_pods/pods", **left_out))
     (line,) = [each for each in story(database).splitlines() if "partial" in each]
     since = "(state pending_pods/pods, since 2026-06-30 16:00:00 UTC)"
-    told = f"Verdicts are partial: 70 entries did not fit into the state of a log {since}"
-    assert line.strip() == f"{told}. The last: some are left out"
+    reported = f"Verdicts are partial: 70 entries did not fit into the state of a log {since}"
+    assert line.strip() == f"{reported}. The last: some are left out"
     found = dicts(database, "SELECT ts, what FROM story WHERE cluster = 'c' AND what LIKE 'Verdicts %'")
     assert [(each["ts"], "70 entries" in each["what"]) for each in found] == [(T0 - timedelta(hours=20), True)]
     seen = page(database, T0 + timedelta(hours=1), last="1h").text
-    assert told in seen
+    assert reported in seen
     sampled(database, "n", minutes=600)
     assert "Verdicts are partial" not in page(database, T0 + timedelta(hours=11), last="1h").text
 
@@ -604,8 +604,8 @@ def test_a_page_of_a_poll_that_ended_minutes_ago_is_not_now(database: Database) 
 def test_events_after_the_last_sample_are_no_older_for_its_pace(database: Database) -> None:
     last = polled(database, 10)
     later = last + timedelta(hours=1)
-    told = row(NodeEvent, name="e", ts=later, observed_at=later, type="Normal", reason="Pulled", occurrences=1)
-    store(database, told)
+    reported = row(NodeEvent, name="e", ts=later, observed_at=later, type="Normal", reason="Pulled", occurrences=1)
+    store(database, reported)
     scope = Scope("c", T0, later + timedelta(seconds=1), now=later + timedelta(minutes=5))
     evidence = read_evidence(database, paced(database, scope))
     assert not evidence.stale

@@ -80,7 +80,7 @@ def test_the_worst_come_first_and_not_ready_before_all() -> None:
 
 
 def test_a_node_that_was_cut_before_its_condition_ready_is_not_known_and_not_called_not_ready() -> None:
-    (group,) = fleet([node("cut", margin(MEMORY, 90), ready=None, ready_said=False), node("other")]).groups
+    (group,) = fleet([node("cut", margin(MEMORY, 90), ready=None, ready_reported=False), node("other")]).groups
     (cell,) = [cell for cell in group.cells if cell.node == "cut"]
     assert (cell.level, cell.ready, cell.words) == (Level.UNKNOWN, True, "Ready not reported")
 

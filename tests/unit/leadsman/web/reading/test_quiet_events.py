@@ -14,7 +14,7 @@ from rich.console import Console
 from components.database import EmptyDatabase
 from components.reading import Text, page
 from ingest.files.sources import read_sources
-from ingest.normalize.decoded import decode
+from ingest.normalize.decode import decode
 from leadsman.cli.present.story import print_story
 from leadsman.run.replay import replay
 from leadsman.run.settings import Settings
@@ -85,7 +85,7 @@ def seen(empty_database: EmptyDatabase, tmp_path_factory: pytest.TempPathFactory
         yield database
 
 
-def _told(database: Database, cluster: str) -> tuple[str, Text, Text]:
+def _reported(database: Database, cluster: str) -> tuple[str, Text, Text]:
     """Return the texts of look, page and report."""
     out, asked = StringIO(), RequestedRange(cluster=cluster, last=ALL)
     print_story(database, [cluster], Console(file=out, width=2000), None)
@@ -113,13 +113,13 @@ def _calls_nothing_well(text: str) -> None:
 
 def test_look_page_and_report_say_what_the_evidence_is(seen: Database) -> None:
     """The evidence of one cluster of each kind; what it is of the others, the tests below prove."""
-    look, *pages = _told(seen, "watched")
+    look, *pages = _reported(seen, "watched")
     for text in (look, *(each.text for each in pages)):
         _says_that_nothing_happened(text)
     for each in pages:
         assert "all clear" in each.text
         assert f"Nothing needs attention, since {SINCE}" in each.text
-    look, *pages = _told(seen, "refused later")
+    look, *pages = _reported(seen, "refused later")
     for text in (look, *(each.text for each in pages)):
         _calls_nothing_well(text)
         assert "all clear" not in text
@@ -132,8 +132,8 @@ def test_a_watch_without_an_event_proves_that_nothing_happened_since_it_began(se
         assert evidence.complete
         assert f"{evidence.quiet_since:%F %T} UTC" == SINCE
         _says_that_nothing_happened(nothing_found(evidence))
-    told = why_empty(seen, saved_query("image_gc"), {"cluster": cluster})
-    assert told.startswith(f"Cluster {cluster}: nothing of this kind in ")
+    reported = why_empty(seen, saved_query("image_gc"), {"cluster": cluster})
+    assert reported.startswith(f"Cluster {cluster}: nothing of this kind in ")
 
 
 @pytest.mark.parametrize("cluster", UNWELL)

@@ -28,8 +28,8 @@ def test_the_last_observation_lies_in_the_range() -> None:
 def test_a_short_capture_is_shown_whole_and_no_shorter_than_ten_minutes() -> None:
     short = [Span("c", BEGAN, BEGAN + timedelta(minutes=30))]
     assert choose(short, RequestedRange()).since == BEGAN.replace(microsecond=0)
-    moment = choose([Span("c", BEGAN, BEGAN)], RequestedRange())
-    assert moment.seconds == 600
+    chosen = choose([Span("c", BEGAN, BEGAN)], RequestedRange())
+    assert chosen.seconds == 600
 
 
 def test_a_range_by_name_ends_with_the_last_observation() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from leadsman.web.rendering.names import WIDE, Course, Placed, placed
+from leadsman.web.rendering.names import WIDE, Course, NameBox, placed
 
 BOTTOM = 304.0
 LEVEL = 100.0
@@ -11,7 +11,7 @@ NAME = "hard 1.0 GiB"
 """A name that is 28.6 % wide on a phone, with its space."""
 
 
-def place(line: Course, since: float = 10, *, level: float = LEVEL, texts: tuple[str, ...] = (NAME,)) -> Placed:
+def place(line: Course, since: float = 10, *, level: float = LEVEL, texts: tuple[str, ...] = (NAME,)) -> NameBox:
     return placed(texts, since, 100, level, [line], BOTTOM)
 
 

@@ -16,7 +16,7 @@ from leadsman.web.reading.scope import Scope
 from leadsman.web.reading.timeline import Happening
 from leadsman.web.rendering.frame import HEIGHT, TOP
 from leadsman.web.rendering.lanes import PlotLane, lanes_of, pressure_of
-from leadsman.web.rendering.names import DEEP, HIGH, LABEL, WIDE, Placed
+from leadsman.web.rendering.names import DEEP, HIGH, LABEL, WIDE, NameBox
 from leadsman.web.rendering.plot import Plot, axis_of, plot_of, spark
 from leadsman.web.rendering.render import environment
 from leadsman.web.site.pages import Request, node_of
@@ -90,7 +90,7 @@ def test_the_axis_goes_through_no_time_of_a_crossing(hard: float) -> None:
     hit = START + 4500, int(hard * GIB)
     forecast = Forecast(((START + 3600, 19 * GIB), hit), (hit,), None, None)
     made = plot(chart([20, 19], ("hard", hard), forecast=forecast))
-    template: Any = environment().get_template("charts.html.j2").make_module({"moment": T0})
+    template: Any = environment().get_template("charts.html.j2").make_module()
     drawn = template.drawing(made, False)
     (foot,) = map(float, re.findall(r'data-iso="[^"]*" x="[^"]*" y="([^"]*)"', drawn))
     assert not foot - HIGH < made.bottom < foot + DEEP
@@ -143,9 +143,9 @@ def test_no_name_of_a_threshold_lies_on_what_the_kubelet_reported() -> None:
     falling = chart([128 - 2.1 * minute for minute in range(60)], ("hard", 0.5), ("soft", 2))
     drawn = plot(with_evictions(falling._replace(signals=("memory.available",)), [eviction(57.5, 1.86)]))
     ((left, y, text),) = drawn.reported
-    said = Placed(text, left, drawn.beneath(y, 12))
+    said = NameBox(text, left, drawn.beneath(y, 12))
     ends_there = said._replace(left=left - said.wide)
-    hard, soft = (Placed(note.text, note.left, note.y) for note in drawn.notes)
+    hard, soft = (NameBox(note.text, note.left, note.y) for note in drawn.notes)
     assert not any(one.overlaps(other) for one, other in ((ends_there, hard), (ends_there, soft), (hard, soft)))
 
 

@@ -180,7 +180,7 @@ def test_every_question_of_a_step_has_its_place_in_a_report() -> None:
 
 def test_every_part_of_the_report_reports_its_finding(hostile: str) -> None:
     text = re.sub(r"\s+", " ", Page(hostile).text)
-    for told in (
+    for reported in (
         "What needs attention",
         "1 of 1 node not Ready",
         "1 pod evicted, near a threshold on 1 node",
@@ -194,7 +194,7 @@ def test_every_part_of_the_report_reports_its_finding(hostile: str) -> None:
         "could not be understood (bad)",
         "This file asks nothing of any server.",
     ):
-        assert told in text, told
+        assert reported in text, reported
 
 
 def test_a_finding_outside_the_range_is_not_reported(database: Database) -> None:

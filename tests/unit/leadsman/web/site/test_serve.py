@@ -463,7 +463,7 @@ def test_a_report_and_a_database_are_their_owner_s_alone(folder: Path, tmp_path:
 
 @pytest.mark.asyncio
 async def test_metrics_have_the_room_of_each_node_as_it_is_stored(read_only: Database) -> None:
-    """The state at a recording's end; of a live cluster that is silent for so long it is unknown."""
+    """The state at a capture's end; of a live cluster that is silent for so long it is unknown."""
     for now, known in ((lambda: None, True), (SYSTEM.now, False)):
         client = TestClient(TestServer(Site(read_only, "", guard_host=True, now=now).application()))
         await client.start_server()

@@ -13,27 +13,27 @@ def aligned(pod: str = "vnf", **values: Any) -> NumaAlignment:
     return row(NumaAlignment, node="n", namespace="ns", pod=pod, container="c", **({"cpu_numa_nodes": [0]} | values))
 
 
-def apart(pod: str = "vnf") -> NumaAlignment:
+def misaligned(pod: str = "vnf") -> NumaAlignment:
     return aligned(pod, device_numa_nodes=[1], devices=["intel.com/sriov"], aligned=False, distance=21)
 
 
 def test_a_device_across_the_link_raises_it_until_the_pod_is_gone() -> None:
     log = AlertLog()
-    assert log(0, aligned("near", device_numa_nodes=[0]), apart()) == ["firing NUMAMisaligned"]
+    assert log(0, aligned("near", device_numa_nodes=[0]), misaligned()) == ["firing NUMAMisaligned"]
     assert log.summaries == ["Node n: 1 pod has devices or memory on other NUMA nodes than the exclusive CPUs"]
     assert (
         "The CPUs of ns/vnf are on NUMA node 0, intel.com/sriov on NUMA node 1 (distance 21, where 10 is local)."
         in log.descriptions[0]
     )
     assert "near" not in log.descriptions[0]
-    assert log(60, apart("other")) == []
+    assert log(60, misaligned("other")) == []
     assert log(120, aligned(cpu_numa_nodes=[], explanation="gone")) == []
     assert log(180, aligned("other", device_numa_nodes=[0])) == ["resolved NUMAMisaligned"]
 
 
 def test_of_many_the_first_are_named() -> None:
     log = AlertLog()
-    log(0, *(apart(f"vnf-{nth}") for nth in range(5)))
+    log(0, *(misaligned(f"vnf-{nth}") for nth in range(5)))
     assert "The CPUs of ns/vnf-2 are" in log.descriptions[0]
     assert "(distance 21, where 10 is local). The same holds for 2 more containers. Each" in log.descriptions[0]
 

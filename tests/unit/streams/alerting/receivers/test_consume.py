@@ -113,7 +113,7 @@ class Consumer:
         return {PARTITION: found} if found else {}
 
 
-class Told:
+class Reported:
     """A receiver that was told of alerts by one process, or by several after each other."""
 
     name = "told"
@@ -129,7 +129,7 @@ class Told:
         self.stepped = timedelta()
         """Time by which somebody has set the machine's clock forward."""
         self.unstepped = unstepped(self.clock.clock._replace(now=lambda: self.clock.now() + self.stepped))
-        self._told: AlertStates | None = None
+        self._reported: AlertStates | None = None
         self.silences: tuple[Silence, ...] = ()
         self._withholding = SilenceFilter(cast("Receiver", self), lambda: self.silences, self.clock.clock)
 
@@ -142,7 +142,7 @@ class Told:
 
     def restart(self) -> None:
         """Another process begins."""
-        self._told = None
+        self._reported = None
         self._withholding = SilenceFilter(cast("Receiver", self), lambda: self.silences, self.clock.clock)
 
     async def all_read(self) -> list[str]:
@@ -156,13 +156,13 @@ class Told:
                 [PARTITION],
                 committed,
                 self._withholding,
-                self._told,
+                self._reported,
                 self.unstepped,
             )
             running = asyncio.ensure_future(following.run())
             idle = asyncio.ensure_future(consumer.is_idle.wait())
             await asyncio.wait({running, idle}, return_when=asyncio.FIRST_COMPLETED)
-            self._told = following.known_alerts
+            self._reported = following.known_alerts
             idle.cancel()
             if not running.done():
                 self.following, self.consumer, self.running = following, consumer, running
@@ -180,7 +180,7 @@ class Told:
         return self.sent[before:]
 
     async def stop(self) -> None:
-        self._told = self.following.known_alerts
+        self._reported = self.following.known_alerts
         self.running.cancel()
         await asyncio.gather(self.running, return_exceptions=True)
 
@@ -191,8 +191,8 @@ def _leaders(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def told() -> Told:
-    return Told()
+def reported() -> Reported:
+    return Reported()
 
 
 BEHIND: Final = timedelta(minutes=5)
@@ -202,136 +202,136 @@ BEHIND: Final = timedelta(minutes=5)
 @pytest.mark.parametrize("running", [True, False], ids=["while it runs", "before it begins"])
 @pytest.mark.parametrize("behind", [timedelta(), BEHIND], ids=["a right clock", "a clock that is behind"])
 async def test_alerts_stored_by_a_leader_that_lacks_delivered_ones_are_delivered(
-    told: Told, behind: timedelta, *, running: bool
+    reported: Reported, behind: timedelta, *, running: bool
 ) -> None:
-    await told.all_read()
+    await reported.all_read()
     for name in ("A", "B"):
-        told.log.store(name)
-    assert await told.goes_on() == ["A firing", "B firing"]
-    await told.stop()
+        reported.log.store(name)
+    assert await reported.goes_on() == ["A firing", "B firing"]
+    await reported.stop()
     if not running:
-        told.restart()
-    told.log.elect(lacks=1, behind=behind)
-    told.log.store("C")
-    found = await told.all_read()
+        reported.restart()
+    reported.log.elect(lacks=1, behind=behind)
+    reported.log.store("C")
+    found = await reported.all_read()
     assert "C firing" in found
     if running or not behind:
         assert found == ["C firing"]
-    await told.stop()
+    await reported.stop()
 
 
 @pytest.mark.asyncio
-async def test_a_delivered_resolve_that_a_new_leader_lacks_does_not_fire_again(told: Told) -> None:
-    await told.all_read()
-    told.log.store("A")
-    told.log.store("A", "resolved")
-    assert await told.goes_on() == ["A firing", "A resolved"]
-    await told.stop()
-    told.log.elect(lacks=1)
-    told.log.store("B")
-    assert await told.all_read() == ["B firing"]
-    assert told.shown == ["B"]
-    await told.stop()
+async def test_a_delivered_resolve_that_a_new_leader_lacks_does_not_fire_again(reported: Reported) -> None:
+    await reported.all_read()
+    reported.log.store("A")
+    reported.log.store("A", "resolved")
+    assert await reported.goes_on() == ["A firing", "A resolved"]
+    await reported.stop()
+    reported.log.elect(lacks=1)
+    reported.log.store("B")
+    assert await reported.all_read() == ["B firing"]
+    assert reported.shown == ["B"]
+    await reported.stop()
 
 
 @pytest.mark.asyncio
-async def test_a_firing_alert_that_a_leader_lacks_stays_and_its_end_is_delivered(told: Told) -> None:
-    await told.all_read()
-    told.log.store("A")
-    assert await told.goes_on() == ["A firing"]
-    await told.stop()
-    told.log.elect(lacks=1)
-    told.log.store("B")
-    assert await told.all_read() == ["B firing"]
-    assert told.shown == ["A", "B"]
-    told.log.store("A", "resolved")
-    assert await told.goes_on() == ["A resolved"]
-    await told.stop()
+async def test_a_firing_alert_that_a_leader_lacks_stays_and_its_end_is_delivered(reported: Reported) -> None:
+    await reported.all_read()
+    reported.log.store("A")
+    assert await reported.goes_on() == ["A firing"]
+    await reported.stop()
+    reported.log.elect(lacks=1)
+    reported.log.store("B")
+    assert await reported.all_read() == ["B firing"]
+    assert reported.shown == ["A", "B"]
+    reported.log.store("A", "resolved")
+    assert await reported.goes_on() == ["A resolved"]
+    await reported.stop()
 
 
 @pytest.mark.asyncio
-async def test_a_leaders_slow_clock_does_not_end_firing_alerts_as_unknown(told: Told) -> None:
-    told.log.behind = 2 * WITHOUT_NEWS
-    told.log.store("before")
-    await told.all_read()
-    told.log.store("A")
-    assert await told.goes_on() == ["A firing"]
-    told.clock.seconds += JUDGE_EVERY.total_seconds()
-    assert "A resolved" not in await told.goes_on()
-    await told.stop()
-    told.restart()
-    told.clock.seconds += JUDGE_EVERY.total_seconds()
-    assert await told.all_read() == []
-    told.log.store("A", "resolved")
-    assert await told.goes_on() == ["A resolved"]
-    await told.stop()
+async def test_a_leaders_slow_clock_does_not_end_firing_alerts_as_unknown(reported: Reported) -> None:
+    reported.log.behind = 2 * WITHOUT_NEWS
+    reported.log.store("before")
+    await reported.all_read()
+    reported.log.store("A")
+    assert await reported.goes_on() == ["A firing"]
+    reported.clock.seconds += JUDGE_EVERY.total_seconds()
+    assert "A resolved" not in await reported.goes_on()
+    await reported.stop()
+    reported.restart()
+    reported.clock.seconds += JUDGE_EVERY.total_seconds()
+    assert await reported.all_read() == []
+    reported.log.store("A", "resolved")
+    assert await reported.goes_on() == ["A resolved"]
+    await reported.stop()
 
 
 @pytest.mark.asyncio
-async def test_what_fires_is_not_without_news_because_the_machines_clock_is_set_forward(told: Told) -> None:
-    await told.all_read()
-    told.log.store("A")
-    assert await told.goes_on() == ["A firing"]
-    told.stepped = 2 * WITHOUT_NEWS
-    told.clock.seconds += JUDGE_EVERY.total_seconds()
-    assert await told.goes_on() == []
-    told.clock.seconds += WITHOUT_NEWS.total_seconds()
-    assert await told.goes_on() == ["A resolved"]
-    await told.stop()
+async def test_what_fires_is_not_without_news_because_the_machines_clock_is_set_forward(reported: Reported) -> None:
+    await reported.all_read()
+    reported.log.store("A")
+    assert await reported.goes_on() == ["A firing"]
+    reported.stepped = 2 * WITHOUT_NEWS
+    reported.clock.seconds += JUDGE_EVERY.total_seconds()
+    assert await reported.goes_on() == []
+    reported.clock.seconds += WITHOUT_NEWS.total_seconds()
+    assert await reported.goes_on() == ["A resolved"]
+    await reported.stop()
 
 
 @pytest.mark.asyncio
-async def test_what_was_withheld_is_sent_after_its_silence_also_if_that_was_not_committed(told: Told) -> None:
-    await told.all_read()
-    at = told.clock.now()
-    told.silences = (Silence("a", matchers(["alertname=A"]), at, at + BEHIND, "ana", "why", at),)
-    committed = told.log.committed
-    told.log.store("A")
-    assert await told.goes_on() == []
-    await told.stop()
-    told.log.committed = committed
-    assert await told.all_read() == []
-    told.silences = ()
-    told.log.store("B")
-    assert sorted(await told.goes_on()) == ["A firing", "B firing"]
-    await told.stop()
+async def test_what_was_withheld_is_sent_after_its_silence_also_if_that_was_not_committed(reported: Reported) -> None:
+    await reported.all_read()
+    at = reported.clock.now()
+    reported.silences = (Silence("a", matchers(["alertname=A"]), at, at + BEHIND, "ana", "why", at),)
+    committed = reported.log.committed
+    reported.log.store("A")
+    assert await reported.goes_on() == []
+    await reported.stop()
+    reported.log.committed = committed
+    assert await reported.all_read() == []
+    reported.silences = ()
+    reported.log.store("B")
+    assert sorted(await reported.goes_on()) == ["A firing", "B firing"]
+    await reported.stop()
 
 
 @pytest.mark.asyncio
-async def test_a_withdrawn_alert_is_not_sent_again_by_a_leader_that_lost_the_withdrawal(told: Told) -> None:
-    await told.all_read()
+async def test_a_withdrawn_alert_is_not_sent_again_by_a_leader_that_lost_the_withdrawal(reported: Reported) -> None:
+    await reported.all_read()
     for status in ("firing", "resolved"):
-        told.log.store("A", status)
-    assert await told.goes_on() == ["A firing", "A resolved"]
-    told.log.messages.append(told.log.messages[-1]._replace(offset=2, value=None))
-    assert await told.goes_on() == []
-    await told.stop()
-    told.log.elect(lacks=1)
-    told.log.store("B")
-    assert await told.all_read() == ["B firing"]
-    await told.stop()
+        reported.log.store("A", status)
+    assert await reported.goes_on() == ["A firing", "A resolved"]
+    reported.log.messages.append(reported.log.messages[-1]._replace(offset=2, value=None))
+    assert await reported.goes_on() == []
+    await reported.stop()
+    reported.log.elect(lacks=1)
+    reported.log.store("B")
+    assert await reported.all_read() == ["B firing"]
+    await reported.stop()
 
 
 Step = tuple[str, str, int]
 
 
-async def _follow(told: Told, steps: Sequence[Step]) -> None:
-    await told.all_read()
+async def _follow(reported: Reported, steps: Sequence[Step]) -> None:
+    await reported.all_read()
     for what, name, number in steps:
         if what == "elect":
-            await told.stop()
-            told.log.elect(min(number, len(told.log.messages)), timedelta(seconds=number * 50 - 100))
-            await told.all_read()
+            await reported.stop()
+            reported.log.elect(min(number, len(reported.log.messages)), timedelta(seconds=number * 50 - 100))
+            await reported.all_read()
         else:
-            told.log.store(name, what)
-            await told.goes_on()
-    await told.stop()
+            reported.log.store(name, what)
+            await reported.goes_on()
+    await reported.stop()
     last: dict[str, str] = {}
-    for each in told.log.messages:
+    for each in reported.log.messages:
         alert = msgspec.json.decode(each.value or b"", type=AlertMessage)
         last[alert.fingerprint] = f"{alert.fingerprint} {alert.status}"
     for name, wanted in last.items():
-        assert any(each == wanted for each in told.sent if each.startswith(f"{name} "))
+        assert any(each == wanted for each in reported.sent if each.startswith(f"{name} "))
 
 
 @settings(max_examples=EXAMPLES)
@@ -346,4 +346,4 @@ def test_everything_in_the_topic_is_delivered_despite_leader_changes_and_clocks(
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(aiokafka_fixes, "leader_connection", lambda consumer, _: consumer.log.leader)
-        asyncio.run(_follow(Told(), steps))
+        asyncio.run(_follow(Reported(), steps))

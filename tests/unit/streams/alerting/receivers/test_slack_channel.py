@@ -124,10 +124,10 @@ async def test_a_kill_neither_loses_nor_repeats_a_message() -> None:
         many = [alert(f"A{number}") for number in range(5)]
         await killed.tell(*many, alert("Near", labels=MEMORY), alert("Lasting", labels=PRESSURE))
         await killed.kill()
-        told = slack.texts()
+        reported = slack.texts()
         process = Process(slack)  # it was killed before it noted what it had sent
         await process.tell(*many, alert("Near", labels=MEMORY), alert("Lasting", labels=PRESSURE))
-        assert slack.texts() == told
+        assert slack.texts() == reported
         await process.tell(alert("A3", "resolved"), alert("Evicted", labels=MEMORY))
         assert slack.heads()[3] == "RESOLVED A3"
         assert slack.heads()[7:] == ["  FIRING (warning) Evicted"]

@@ -9,7 +9,7 @@ from ingest.model.objects.event import Event, EventMetadata, ObjectReference
 from ingest.model.records import EventRecord
 from streams.analytics.eviction.reclaims import REDUCER
 from streams.fold.findings import Eviction, PressureChange, Reclaim, Row
-from streams.fold.reducer import Concluded
+from streams.fold.reducer import LogFindings
 
 
 @pytest.mark.parametrize(
@@ -38,6 +38,6 @@ def test_no_eviction_is_not_claimed_beside_one_without_a_reason(causes: list[str
     found.append(row(PressureChange, ts=T0 + timedelta(minutes=5), condition="MemoryPressure", status=False))
     last: dict[int, Reclaim] = {}
     for number, each in enumerate(found):
-        state, rows = REDUCER.step(state, Concluded(T0 + timedelta(minutes=number), "n", False, (each,)))
+        state, rows = REDUCER.step(state, LogFindings(T0 + timedelta(minutes=number), "n", False, (each,)))
         last |= {given.version: given for given in rows if isinstance(given, Reclaim)}
     assert last[max(last)].outcome == outcome

@@ -1,4 +1,4 @@
-"""The NUMA reducers over the real recording and over invented logs (rules: recorded-behaviour)."""
+"""The NUMA reducers over the real capture and over invented logs (rules: recorded-behaviour)."""
 
 import gzip
 import itertools

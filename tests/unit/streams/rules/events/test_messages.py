@@ -1,4 +1,4 @@
-"""Every text of the reference about nodes, image GC and eviction, and those of the real recording
+"""Every text of the reference about nodes, image GC and eviction, and those of the real capture
 (rules: admission-failures, image-gc-messages, eviction-messages, recorded-behaviour).
 """
 
@@ -489,7 +489,7 @@ def test_amounts_are_read_as_they_were_written(threshold: int, available: int, u
     assert parse_evicted(message) == PressureEviction("memory", threshold, available, expected)
 
 
-# The recording
+# The capture
 
 
 def _recorded() -> Iterator[dict[str, Any]]:

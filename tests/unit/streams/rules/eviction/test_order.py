@@ -52,7 +52,7 @@ def test_memory_ranks_by_missing_stats_then_excess_then_priority_then_amount() -
 
 
 def test_the_recorded_memory_eviction_took_the_first_of_the_order() -> None:
-    # Recording, 04:19:28: the hog at 5098905600 of 128Mi; the others' use as sampled, requests 0.
+    # Capture, 04:19:28: the hog at 5098905600 of 128Mi; the others' use as sampled, requests 0.
     pods = [
         _pod("best", memory_working_set_bytes=21536768),
         _pod("pinned", memory_working_set_bytes=458752),

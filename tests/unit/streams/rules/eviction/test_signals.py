@@ -19,7 +19,7 @@ from streams.rules.eviction.signals import (
 
 GI = 2**30
 
-# Of the recording's first summary, 04:17:07 (rules: recorded-behaviour).
+# Of the capture's first summary, 04:17:07 (rules: recorded-behaviour).
 RECORDED = NodeSample(
     memory_available_bytes=22029869056,
     memory_working_set_bytes=3246645248,
@@ -183,9 +183,9 @@ def test_the_recorded_node_has_a_single_file_system() -> None:
 
 
 def test_every_signal_is_reported_without_the_kubelet_s_spelling() -> None:
-    told = [measured(signal) for signal in SIGNALS]
-    assert len(set(told)) == len(SIGNALS)
-    assert [text for text in told if re.search(r"[a-z][A-Z]|\.|fs", text)] == []
+    reported = [measured(signal) for signal in SIGNALS]
+    assert len(set(reported)) == len(SIGNALS)
+    assert [text for text in reported if re.search(r"[a-z][A-Z]|\.|fs", text)] == []
     assert measured("of.tomorrow") == "of.tomorrow"
 
 

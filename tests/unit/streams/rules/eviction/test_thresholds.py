@@ -112,7 +112,7 @@ def test_a_merged_default_does_not_come_back_where_the_user_switched_it_off() ->
 
 
 def test_a_soft_threshold_comes_with_its_grace_and_reclaim() -> None:
-    # Of the recording's middle part (rules: recorded-behaviour), with a minimum reclaim added.
+    # Of the capture's middle part (rules: recorded-behaviour), with a minimum reclaim added.
     config = KubeletConfiguration(
         eviction_hard={"memory.available": "15Gi"},
         eviction_soft={"memory.available": "17Gi"},
@@ -260,7 +260,7 @@ def test_a_percent_goes_through_float32() -> None:
     # ...903.
     capacity = 82533764 * 1024
     assert capacity - threshold_value("10%", capacity) == 76063116777
-    # The recording's node (rules: recorded-behaviour): 264212084Ki at 5 % leaves 257025515114.
+    # The capture's node (rules: recorded-behaviour): 264212084Ki at 5 % leaves 257025515114.
     assert 264212084 * 1024 - threshold_value("5%", 264212084 * 1024) == 257025515114
 
 

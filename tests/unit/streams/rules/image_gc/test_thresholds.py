@@ -67,7 +67,7 @@ def test_the_amount_is_divided_after_the_multiplication() -> None:
 
 
 def test_the_recorded_settings_wanted_more_than_images_could_give() -> None:
-    # High 3, low 2 (recording from 04:18:07): 98 % of the capacity should be left.
+    # High 3, low 2 (capture from 04:18:07): 98 % of the capacity should be left.
     decision = decide(72655368192, CAPACITY, 3, 2)
     assert decision == ImageGcDecision("free", 74, CAPACITY * 98 // 100 - 72655368192)
 

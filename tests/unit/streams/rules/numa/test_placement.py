@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from ingest.model.machine import NumaBin, NumaClaim
 from profiles import EXAMPLES
-from streams.rules.numa.placement import STRATEGIES, NodeBins, Placed, Strategy, place
+from streams.rules.numa.placement import STRATEGIES, NodeBins, PlacementResult, Strategy, place
 from streams.rules.numa.skew import NumaNumbers, skew
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -26,7 +26,7 @@ def claims(*cpus: int | tuple[int, ...], group: str = "") -> list[NumaClaim]:
     ]
 
 
-def held(placed: Placed, node: str = "n") -> list[int | None]:
+def held(placed: PlacementResult, node: str = "n") -> list[int | None]:
     return [each.exclusive_cpus for each in placed.numbers[node]]
 
 

@@ -83,10 +83,11 @@ def test_an_id_that_no_numa_node_has_is_refused(numa: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "told"), [("v1.22.17", False), ("v1.23.0", True), ("v1.36.3", True), ("", True), ("nonsense", True)]
+    ("version", "reported"),
+    [("v1.22.17", False), ("v1.23.0", True), ("v1.36.3", True), ("", True), ("nonsense", True)],
 )
-def test_cpu_ids_are_exclusive_ones_since_1_23(version: str, told: bool) -> None:
-    assert names_exclusive_cpus(version) is told
+def test_cpu_ids_are_exclusive_ones_since_1_23(version: str, reported: bool) -> None:
+    assert names_exclusive_cpus(version) is reported
 
 
 def held(source: str, *cpus: int) -> NumaView:
@@ -94,15 +95,15 @@ def held(source: str, *cpus: int) -> NumaView:
 
 
 @pytest.mark.parametrize(
-    ("told", "found"),
+    ("reported", "found"),
     [((1, 2), {}), ((1,), {}), ((1, 2, 3), {(0, PODRESOURCES): (2, 3)}), ((1, 4), {(1, PODRESOURCES): (0, 1)})],
 )
 def test_only_cpus_beyond_the_checkpoint_are_a_disagreement(
-    told: tuple[int, ...], found: dict[tuple[int, str], tuple[int, int]]
+    reported: tuple[int, ...], found: dict[tuple[int, str], tuple[int, int]]
 ) -> None:
     """Fewer are as it has to be: a finished init container's are not told (rules: podresources)."""
     facts = NodeFacts(topology=TOPOLOGY, reserved=frozenset({0}))
-    best, other = account(held(CHECKPOINT, 1, 2), facts), account(held(PODRESOURCES, *told), facts)
+    best, other = account(held(CHECKPOINT, 1, 2), facts), account(held(PODRESOURCES, *reported), facts)
     assert disagreements(best, [best, other]) == found
 
 

@@ -235,6 +235,6 @@ def test_an_exporter_without_available_amounts_is_not_believed() -> None:
 
 def test_unreported_reserved_cpus_are_marked_as_assumed() -> None:
     assert account(held(CHECKPOINT, 1), NodeFacts(topology=TOPOLOGY)).assumed == ("reserved_cpus",)
-    told = NodeFacts(topology=TOPOLOGY, reserved_cpus=2, reserved_assumed=False)
-    found = account(held(CHECKPOINT, 3), told)
+    reported = NodeFacts(topology=TOPOLOGY, reserved_cpus=2, reserved_assumed=False)
+    found = account(held(CHECKPOINT, 3), reported)
     assert (found.assumed, found.taken) == ((), frozenset({0, 1, 3}))

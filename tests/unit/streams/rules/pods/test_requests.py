@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from ingest.model.objects.pod import Pod
 from streams.rules.pods.requests import (
+    added_by_scores,
     cpu_limit,
     effective_limits,
     effective_requests,
@@ -18,7 +19,6 @@ from streams.rules.pods.requests import (
     exclusive_cpus,
     is_critical,
     memory_limit,
-    unrequested,
 )
 from streams.rules.values.quantity import InvalidQuantity
 
@@ -349,18 +349,18 @@ def test_exclusive_cpus_are_the_union_after_reuse(containers: list[int], init_co
 def test_scores_add_100m_and_200_mi_for_each_container_without_requests() -> None:
     """A request of 0 is a request, and an init container adds only what it needs beyond the others."""
     one_lacks = {"containers": [container("a", cpu="1"), container("b", cpu="0")], "initContainers": [container("i")]}
-    assert unrequested(pod_of(one_lacks)) == {"memory": 400 * MI}
-    assert unrequested(pod_of({"containers": [container("a")], "initContainers": [sidecar()]})) == {
+    assert added_by_scores(pod_of(one_lacks)) == {"memory": 400 * MI}
+    assert added_by_scores(pod_of({"containers": [container("a")], "initContainers": [sidecar()]})) == {
         "cpu": 200,
         "memory": 400 * MI,
     }
-    assert unrequested(pod_of({"containers": [whole("a", "1")]})) == {}
+    assert added_by_scores(pod_of({"containers": [whole("a", "1")]})) == {}
     limited = {"name": "a", "resources": {"limits": {"cpu": "1"}}}
-    assert unrequested(pod_of({"containers": [limited]})) == {"memory": 200 * MI}
+    assert added_by_scores(pod_of({"containers": [limited]})) == {"memory": 200 * MI}
 
 
 def test_scores_add_defaults_to_pod_level_requests_only_for_unrequested_resources() -> None:
     own = {"resources": {"requests": {"cpu": "1"}}}
-    assert unrequested(pod_of({"containers": [container("a"), container("b")], **own})) == {"memory": 400 * MI}
+    assert added_by_scores(pod_of({"containers": [container("a"), container("b")], **own})) == {"memory": 400 * MI}
     # The API server makes the pod's own request for memory from that of its containers.
-    assert unrequested(pod_of({"containers": [container("a", memory="1Mi"), container("b")], **own})) == {}
+    assert added_by_scores(pod_of({"containers": [container("a", memory="1Mi"), container("b")], **own})) == {}

@@ -45,13 +45,13 @@ def test_a_numa_node_is_its_own_socket_without_a_source_for_sockets() -> None:
     )
 )
 def test_counts_make_a_machine_with_those_counts(parts: list[tuple[int, int, int]]) -> None:
-    told = [
+    reported = [
         NumaCpus(numa, cores * threads, min(free, cores * threads), cores)
         for numa, (cores, threads, free) in enumerate(parts)
     ]
-    machine = machine_of(told, {}, {})
+    machine = machine_of(reported, {}, {})
     assert machine is not None
-    for node, part in zip(machine.topology.numa_nodes, told, strict=True):
+    for node, part in zip(machine.topology.numa_nodes, reported, strict=True):
         assert (node.numa_node, len(node.cpus), len(node.cores)) == (part.numa_node, part.cpus, part.cores)
         assert len(node.cpus & machine.free) == part.free_cpus
         # Those that are free are taken to be whole cores, as far as their number allows.
@@ -73,14 +73,18 @@ def test_unknown_or_impossible_cpus_give_no_machine(parts: list[NumaCpus]) -> No
 
 
 def test_reported_settings_are_the_only_candidates() -> None:
-    told = Policies("static", "restricted", "pod", {"full-pcpus-only": "true"}, {"prefer-closest-numa-nodes": "true"})
-    assert settings_of(told) == (Settings("restricted", "pod", assignment=Assignment(whole_cores=True)),)
-    assert [each.split()[1] for each in options_not_followed(told)] == ["prefer-closest-numa-nodes"]
+    reported = Policies(
+        "static", "restricted", "pod", {"full-pcpus-only": "true"}, {"prefer-closest-numa-nodes": "true"}
+    )
+    assert settings_of(reported) == (Settings("restricted", "pod", assignment=Assignment(whole_cores=True)),)
+    assert [each.split()[1] for each in options_not_followed(reported)] == ["prefer-closest-numa-nodes"]
     names = ("distribute-cpus-across-numa", "distribute-cpus-across-cores", "align-by-socket")
-    every = told._replace(cpu_options=dict.fromkeys((*names, "prefer-align-cpus-by-uncorecache"), "true"))
+    every = reported._replace(cpu_options=dict.fromkeys((*names, "prefer-align-cpus-by-uncorecache"), "true"))
     assignment = Assignment(across_numa=True, across_cores=True, by_socket=True)
     assert settings_of(every) == (Settings("restricted", "pod", assignment=assignment, prefer_uncore_cache=True),)
-    off = told._replace(cpu_options={"full-pcpus-only": "false"}, topology_options={"max-allowable-numa-nodes": "x"})
+    off = reported._replace(
+        cpu_options={"full-pcpus-only": "false"}, topology_options={"max-allowable-numa-nodes": "x"}
+    )
     assert settings_of(off) == (Settings("restricted", "pod"),)
     assert list(options_not_followed(off)) == []
 

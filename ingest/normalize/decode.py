@@ -1,4 +1,4 @@
-"""Identified and decoded items of a source, with everything that a replay needs."""
+"""Identifies and decodes the items of a source, with everything that a replay needs."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
@@ -12,7 +12,7 @@ from common.errors import BadRecord
 from ingest.model.observation import Observation, Observed, Position, Unreadable
 from ingest.model.records import AnyRecord, Record, SampleRecord, SummaryRecord
 from ingest.model.samples import Packed, PodColumns, pack, unpack
-from ingest.normalize.normalize import normalized
+from ingest.normalize.normalize import normalize_with_warning
 
 _HOURS: Final = 4
 _SECONDS_PER_HOUR: Final = 3600
@@ -27,7 +27,7 @@ def digest(item: Observation | Unreadable) -> int:
 
 
 def hour_of(ts: datetime | None) -> str:
-    """Return the hour of event time by which digests are stored; empty without a time."""
+    """Return the hour of the observation time by which digests are stored; empty without a time."""
     return str(int(ts.timestamp()) // _SECONDS_PER_HOUR) if ts else ""
 
 
@@ -54,14 +54,14 @@ class Digests:
             self._hours.move_to_end(key)
         return self._hours[key]
 
-    def forget_past(self) -> None:
+    def evict_old_hours(self) -> None:
         """Keep only the most recently used hours in memory."""
         while len(self._hours) > _HOURS:
             self._hours.popitem(last=False)
 
 
 class Bad(NamedTuple):
-    """The reason why an item, or its content, becomes a dead letter, with its bytes."""
+    """The reason why an item, or its content, becomes a dead letter, and the bytes."""
 
     error_type: str
     reason: str
@@ -69,7 +69,9 @@ class Bad(NamedTuple):
 
 
 class Decoded(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """An item of a source: at most one record for each log, or its fault. `digest` identifies it in its cluster."""
+    """An item of a source: its records, at most one of a kind for each log, and its fault, if it has one. Impossible
+    statistics give both. `digest` identifies it in its cluster.
+    """
 
     position: Position
     cluster: str
@@ -83,13 +85,15 @@ class Decoded(msgspec.Struct, frozen=True, array_like=True, gc=False):
     observed: bool = True
     """True if its envelope could be read, so that it is an observation."""
     fact: int = 0
-    """Non-zero for an object of a dump, as in `Observed`. Repeating it changes nothing, and it completes others."""
+    """Non-zero for an object of a dump, as in `Observed`. Folding it again is harmless, and facts of the same dump
+    need it.
+    """
     outside: bool = False
-    """True if it is outside `since` and `until`; the other fields are then empty."""
+    """True if it is outside `since` and `until`; it then has only position, cluster, `ts` and `is_implied`."""
     is_implied: bool = False
     """True if it was derived from another one, and does not count as read."""
     texts: tuple[int, ...] = ()
-    """The texts of a dump, as in `Observed`."""
+    """Hashes that identify the texts of a dump, as in `Observed`."""
 
     def published(self, record: Record) -> Record:
         """Return one of `records`, or a record derived from one, in the form in which it is published."""
@@ -112,12 +116,12 @@ def decode(item: Observed | Unreadable, *, since: datetime | None = None, until:
         return Decoded(item.position, cluster, ts, outside=True, is_implied=item.is_implied)
     bad: Bad | None = None
     try:
-        records, complaint = normalized(observation, item.decoded)
+        records, complaint = normalize_with_warning(observation, item.decoded)
         if complaint is not None:
             bad = Bad(complaint.error_type, str(complaint), item.raw)
     except BadRecord as error:
         bad = Bad(error.error_type, str(error), item.raw)
-        return Decoded(item.position, cluster, ts, digest(observation), bad=bad, fact=item.fact, texts=item.texts)
+        records = []
     numbers = None
     if records and isinstance(records[0], SummaryRecord):
         numbers = pack(records[0].pods)

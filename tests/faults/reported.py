@@ -13,7 +13,7 @@ from sql.database.open import Database
 from streams.alerting.receivers.alert_states import time_text
 
 
-class Told(NamedTuple):
+class Reported(NamedTuple):
     """An alert fired at a time, or was resolved: a row of `alerts`, and at least one message."""
 
     fingerprint: str
@@ -24,20 +24,20 @@ class Told(NamedTuple):
         return f"{self.fingerprint} of {time_text(self.starts_at)}: {self.status}"
 
 
-def told(bodies: Iterable[Mapping[str, Any]]) -> Counter[Told]:
+def reported(bodies: Iterable[Mapping[str, Any]]) -> Counter[Reported]:
     """Return how often each state was sent to a webhook."""
     return Counter(
-        Told(each["fingerprint"], datetime.fromisoformat(each["startsAt"]), each["status"]) for each in bodies
+        Reported(each["fingerprint"], datetime.fromisoformat(each["startsAt"]), each["status"]) for each in bodies
     )
 
 
-def stored(database: Database) -> set[Told]:
+def stored(database: Database) -> set[Reported]:
     """The states that the table has."""
     found = database.query("SELECT fingerprint, starts_at, status FROM alerts").rows
-    return {Told(fingerprint, starts_at, status) for fingerprint, starts_at, status in found}
+    return {Reported(fingerprint, starts_at, status) for fingerprint, starts_at, status in found}
 
 
-def unlike(states: set[Told], messages: Counter[Told]) -> list[str]:
+def unlike(states: set[Reported], messages: Counter[Reported]) -> list[str]:
     """Name what the receiver never heard of, and what it heard of and nobody can look up."""
     untold, unstored = sorted(states - messages.keys()), sorted(messages.keys() - states)
     return [*(f"never told: {each}" for each in untold), *(f"told and not stored: {each}" for each in unstored)]

@@ -7,16 +7,16 @@ import msgspec
 import pytest
 
 from components.rows import row
-from faults.told import Told, told, unlike
+from faults.reported import Reported, reported, unlike
 from streams.fold.findings import Alert
 from streams.kafka.messages.alerts import encode_alert
 
 AT = datetime(2026, 11, 26, 12, tzinfo=UTC)
-FIRED, RESOLVED = Told("a", AT, "firing"), Told("a", AT, "resolved")
+FIRED, RESOLVED = Reported("a", AT, "firing"), Reported("a", AT, "resolved")
 ENDED = "a of 2026-11-26T12:00:00Z: resolved"
 
 
-def sent(*states: Told) -> Sequence[dict[str, object]]:
+def sent(*states: Reported) -> Sequence[dict[str, object]]:
     """Return the states as a webhook is sent them."""
     rows = [row(Alert, fingerprint=each.fingerprint, starts_at=each.starts_at, status=each.status) for each in states]
     return [msgspec.json.decode(encode_alert(each)) for each in rows]
@@ -31,6 +31,6 @@ def sent(*states: Told) -> Sequence[dict[str, object]]:
     ],
 )
 def test_as_many_messages_as_rows_prove_nothing_and_more_are_no_fault(
-    stored: list[Told], messages: list[Told], expected: list[str]
+    stored: list[Reported], messages: list[Reported], expected: list[str]
 ) -> None:
-    assert unlike({*stored}, told(sent(*messages))) == expected
+    assert unlike({*stored}, reported(sent(*messages))) == expected

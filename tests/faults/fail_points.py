@@ -1,4 +1,4 @@
-"""Worker and lander die or are paused at exact moments while the pipeline runs; others take over."""
+"""Worker and lander die or are paused at fail points while the pipeline runs; others take over."""
 
 import asyncio
 import os
@@ -16,15 +16,15 @@ from waiting import eventually
 
 
 def die(on: Attacked, of_worker: str, of_lander: str, folder: Path) -> None:
-    """Kill by SIGKILL a worker and a lander that are started while those of `on` are away, each at such a moment of
-    `faults.dying`.
+    """Kill by SIGKILL a worker and a lander that are started while those of `on` are away, each at such a fail point
+    of `faults.dying`.
     """
     for each in _started(on, of_worker, of_lander, folder, "SIGKILL"):
         assert each.wait() == -signal.SIGKILL, each.last_lines()
 
 
 def pause(on: Attacked, of_worker: str, of_lander: str, folder: Path, then: Callable[[], None] | None) -> None:
-    """Stop by SIGSTOP a worker and a lander that are started while those of `on` are away, each at such a moment.
+    """Stop by SIGSTOP a worker and a lander that are started while those of `on` are away, each at such a fail point.
     Others take over; then the stopped ones are resumed, the worker ends, and `then` is called. Without `then` they
     are killed while stopped. All are killed at the end.
     """
@@ -57,9 +57,9 @@ def pause(on: Attacked, of_worker: str, of_lander: str, folder: Path, then: Call
 
 def _started(on: Attacked, of_worker: str, of_lander: str, folder: Path, sent: str) -> list[Process]:
     started: list[Process] = []
-    for what, moment in {"work": of_worker, "land": of_lander}.items():
-        argv = ["faults.dying", moment, sent]
-        log = folder / f"{what} {moment} {sent} {len(list(folder.iterdir()))}.log"
-        started.append(Part(moment, argv, log, on.pipeline.environment(what, "0")))
+    for what, fail_point in {"work": of_worker, "land": of_lander}.items():
+        argv = ["faults.dying", fail_point, sent]
+        log = folder / f"{what} {fail_point} {sent} {len(list(folder.iterdir()))}.log"
+        started.append(Part(fail_point, argv, log, on.pipeline.environment(what, "0")))
         started[-1].start()
     return started
