@@ -88,8 +88,8 @@ def is_among(amount: Amount, names: tuple[str, ...]) -> Amount:
     return amount in names
 
 
-def begins_as(text: Amount, pattern: str) -> Amount:
-    """Tell whether a text begins with what matches a pattern, which RE2 and Python read alike."""
+def starts_with_match(text: Amount, pattern: str) -> Amount:
+    """Tell whether a text starts with a match of a pattern that RE2 and Python read alike."""
     if isinstance(text, Expression):
         return Expression(f"match({text}, {literal('^(?:' + pattern + ')')})")
     return re.match(pattern, text) is not None
