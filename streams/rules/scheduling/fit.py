@@ -30,7 +30,7 @@ _NOT_KNOWN_READY: Final = "whether the node is Ready is unknown"
 _TOLERATED: Final = "the pod tolerates that the node is not Ready: whether it starts is unknown"
 _NOT_READY: Final = "the node is not Ready: whether the pod starts there is unknown"
 _PREEMPTS: Final = "the kubelet may preempt pods for this critical one, which is not judged"
-_CACHES: Final = "which CPUs prefer-align-cpus-by-uncorecache picks is unknown: no source has the caches"
+_CACHES: Final = "which CPUs prefer-align-cpus-by-uncorecache picks is unknown: Leadsman does not model caches"
 
 
 class Judgement(NamedTuple):
