@@ -32,14 +32,17 @@ Timed: TypeAlias = tuple[datetime, int, T]
 _FIRST: Final = datetime.min.replace(tzinfo=UTC)
 
 
-def timed(entries: Iterable[Entry], convert: Callable[[Entry], T]) -> Iterator[Timed[T]]:
+def timed(
+    entries: Iterable[Entry], convert: Callable[[Entry], T], *, window_bytes: int = WINDOW_BYTES
+) -> Iterator[Timed[T]]:
     """Yield the result of each entry with the time that determines its place in the order.
 
     An observation has its own time. An unreadable entry gets that of the observation before it, because a time read
-    from damaged bytes could be wrong. If none came before, it gets the time of the first one. If more than
-    WINDOW_OBSERVATIONS wait for that, the earliest get a time before all others.
+    from damaged bytes could be wrong. If none came before, it gets the time of the first one. If more wait for that
+    than fit a window, the earliest get a time before all others.
     """
     leading: deque[Entry] = deque()
+    leading_bytes = 0
     ts: datetime | None = None
     for entry in entries:
         if isinstance(entry, Observed):
@@ -49,10 +52,13 @@ def timed(entries: Iterable[Entry], convert: Callable[[Entry], T]) -> Iterator[T
             leading.clear()
         elif ts is None:
             leading.append(entry)
-            if len(leading) <= WINDOW_OBSERVATIONS:
-                continue
-            entry = leading.popleft()  # noqa: PLW2901  # the newer one waits
-        yield ts or _FIRST, len(entry.raw), convert(entry)
+            leading_bytes += len(entry.raw)
+            while len(leading) > WINDOW_OBSERVATIONS or leading_bytes > window_bytes:
+                early = leading.popleft()
+                leading_bytes -= len(early.raw)
+                yield _FIRST, len(early.raw), convert(early)
+            continue
+        yield ts, len(entry.raw), convert(entry)
     for early in leading:
         yield _FIRST, len(early.raw), convert(early)
 
@@ -114,7 +120,9 @@ def merged(convert: Callable[[Entry], T], files: Sequence[Iterable[Entry]]) -> I
     gives the same sequence as the whole file, if its own disorder is within the window.
     """
     window_bytes = WINDOW_BYTES // max(len(files), 1)
-    streams = [in_order(timed(entries, convert), window_bytes=window_bytes) for entries in files]
+    streams = [
+        in_order(timed(entries, convert, window_bytes=window_bytes), window_bytes=window_bytes) for entries in files
+    ]
     for _, _, result in streams[0] if len(streams) == 1 else heapq.merge(*streams, key=itemgetter(0)):
         yield result
 

@@ -34,8 +34,8 @@ def seen(seconds: float, name: str, size: int = 0) -> Observed:
     return Observed(observation, Position("a", name), b"x" * size)
 
 
-def bad(name: str, ts: datetime | None = None) -> Unreadable:
-    return Unreadable(Position("a", name), "not_json", "", b"", ts)
+def bad(name: str, ts: datetime | None = None, size: int = 0) -> Unreadable:
+    return Unreadable(Position("a", name), "not_json", "", b"x" * size, ts)
 
 
 def names(entries: Iterable[Observed | Unreadable]) -> list[str]:
@@ -83,6 +83,23 @@ def test_window_is_bounded_in_number_and_in_bytes() -> None:
         while True:
             pulled += 1
             yield seen(0, str(pulled), size)
+
+    next(merged(identity, [endless(0)]))
+    assert pulled == WINDOW_OBSERVATIONS + 1
+    pulled = 0
+    size = 10 * 1024 * 1024
+    next(merged(identity, [endless(size)]))
+    assert pulled == WINDOW_BYTES // size + 1
+
+
+def test_unreadable_lines_that_wait_for_a_time_are_bounded_in_number_and_in_bytes() -> None:
+    pulled = 0
+
+    def endless(size: int) -> Iterator[Unreadable]:
+        nonlocal pulled
+        while True:
+            pulled += 1
+            yield bad(str(pulled), size=size)
 
     next(merged(identity, [endless(0)]))
     assert pulled == WINDOW_OBSERVATIONS + 1
