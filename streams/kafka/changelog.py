@@ -97,7 +97,7 @@ _NO_PROGRESS: Final = _Progress(0, 0)
 
 
 class LastMessage(NamedTuple):
-    """The last message that a state contains; none of its messages is newer than `newest_ms`, by Kafka's time."""
+    """The offset of the last message that a state contains, and Kafka's time of the newest one."""
 
     newest_ms: int
     offset: int

@@ -1,7 +1,8 @@
-"""Lets a rule be stated once, as a function of amounts, and be asked in Python and in SQL.
+"""Lets one Python function state a rule for values and for SQL.
 
-Such a function takes integers and truths, or the columns of a query as `Expression`. It uses operators, `choose`,
-`least` and `most`, and no `if`, `and` or `or`, which would look at the value.
+Called with values, such a function returns a value. Called with columns of a query, each an `Expression`, it returns
+the SQL of the rule. It uses operators, `choose`, `least` and `most`, and no `if`, `and` or `or`, which would look at
+the value.
 """
 
 import re
@@ -10,7 +11,7 @@ from functools import partial
 from typing import Any, Final, TypeAlias
 
 Amount: TypeAlias = Any
-"""An integer, a truth or a word, or the `Expression` of one."""
+"""An argument or result of a rule: an integer, a truth or a word, or the `Expression` of one in SQL."""
 
 
 def _operator(form: str) -> Callable[["Expression", Amount], "Expression"]:
