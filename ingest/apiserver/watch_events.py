@@ -110,7 +110,7 @@ decode_list: Final = msgspec.json.Decoder(List).decode
 
 
 async def pages(client: ApiClient, path: str, version: str, match: str = "") -> AsyncGenerator[Page, None]:
-    """List a resource at a version in pages of 500, with client-go's rules (delivery.md#watching).
+    """Yield the list of a resource at a version in pages of 500, with client-go's rules (delivery.md#watching).
 
     `version` is "" (most recent), "0" (any cached one) or a version; `match` is resourceVersionMatch. If the rest of
     a list has expired, the whole list is requested at once, so an object may appear twice. Raises ApiError,

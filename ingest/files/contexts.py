@@ -19,7 +19,7 @@ _LOOP: Final = "a loop over clusters, whose output does not say which printed it
 _TOO_MANY: Final = f"commands for more than {_MOST} clusters; save each cluster's output alone"
 
 
-def by_context(files: Sequence[DumpFile], refused: list[SourceError]) -> dict[str, list[DumpFile]]:
+def by_kubectl_context(files: Sequence[DumpFile], refused: list[SourceError]) -> dict[str, list[DumpFile]]:
     """Return the files by cluster, where their commands name several; else all of them, under the empty name.
 
     A text of several clusters is a file of each. Text that names none is of none of them: its cluster is unknown.

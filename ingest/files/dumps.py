@@ -40,7 +40,7 @@ DUMP_LIMIT_BYTES: Final = 512 * 1024 * 1024
 _KUBELETS_METRICS: Final = b"kubelet_"
 
 
-class Snapshot(NamedTuple):
+class DumpContext(NamedTuple):
     """Facts about a dump that the dump itself lacks."""
 
     cluster: str
@@ -50,7 +50,7 @@ class Snapshot(NamedTuple):
     """When it was taken."""
     skipped: Counter[str]
     """Number of objects in the dump that captures do not include, by kind."""
-    refused: list[SourceError]
+    errors: list[SourceError]
     """Receives the error of each unreadable file."""
 
 
@@ -61,27 +61,27 @@ class DumpFile(NamedTuple):
     """The lines of one cluster, of a text with several; None of any other file."""
 
 
-def read_dump(files: Sequence[DumpFile], meter: Meter, snapshot: Snapshot) -> Iterator[Observed | Unreadable]:
+def read_dump(files: Sequence[DumpFile], meter: Meter, context: DumpContext) -> Iterator[Observed | Unreadable]:
     """Yield the observations in the files of one dump, as the history that it implies (`ingest.files.history`).
 
     Objects of the API have type `ADDED`, a later version of the same object `MODIFIED`; repeated versions are left
-    out. The time of reading is `snapshot.at`, else the newest time in all files, else when the last file was
+    out. The time of reading is `context.at`, else the newest time in all files, else when the last file was
     modified. A kubelet's answer belongs to the node that it names (`stats/summary`). Otherwise a file in a folder
-    gets its node from `node_in_path`, then from `snapshot.node`; for a single file, `snapshot.node` comes first. The
-    last resort is the only node of the dump. Errors of files go to `snapshot.refused`, and the other files are read.
+    gets its node from `node_in_path`, then from `context.node`; for a single file, `context.node` comes first. The
+    last resort is the only node of the dump. Errors of files go to `context.errors`, and the other files are read.
     """
-    dump = _Dump(snapshot)
+    dump = _Dump(context)
     for file in sorted(files, key=_rank):
         try:
             dump.read(file)
         except SourceError as error:
-            snapshot.refused.append(error)
-    snapshot.refused.extend(map(SourceError, dump.clusters.said))
+            context.errors.append(error)
+    context.errors.extend(map(SourceError, dump.clusters.said))
     facts, newest = dump.facts(max(_modified_at(file.path) for file in files))
-    read_at = snapshot.at or newest
+    read_at = context.at or newest
     size, done = sum(len(fact.thing.raw) for fact in facts), 0
     on_disk = sum(file.path.stat().st_size for file in files)
-    for observed in history(facts, read_at, snapshot.cluster, dump.texts):
+    for observed in history(facts, read_at, context.cluster, dump.texts):
         yield observed
         # counted only now, because the consumer has processed the item
         done = min(done + len(observed.raw), size)
@@ -94,10 +94,10 @@ def read_dump(files: Sequence[DumpFile], meter: Meter, snapshot: Snapshot) -> It
 class _Dump:
     _logs: "cached_property[texts.Logs]" = cached_property(lambda _: texts.Logs())
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    def __init__(self, context: DumpContext) -> None:
         self.newest: datetime | None = None
         self.unreadable: list[Unreadable] = []
-        self._snapshot = snapshot
+        self._context = context
         self._facts: list[tuple[Fact, DumpFile]] = []
         self._nodes: set[str] = set()
         self._answering: set[str] = set()
@@ -112,7 +112,7 @@ class _Dump:
 
     def read(self, file: DumpFile) -> None:
         path, before = file.path, (len(self._facts), len(self._pasted), len(self.unreadable))
-        refused, skipped = len(self._snapshot.refused), Counter[str]()
+        error_count, skipped = len(self._context.errors), Counter[str]()
         kind = file_kind(path)
         with SourceFile(path) as source:
             data, damage = _whole(source)
@@ -122,11 +122,11 @@ class _Dump:
         is_nothing = (len(self._facts), len(self._pasted)) == before[:2] and not log_lines
         if kind is FileKind.TEXT and newest is None and is_nothing and not skipped:
             raise SourceError.of(path, plain(unread(path, data).what))
-        self._snapshot.skipped.update(skipped)
+        self._context.skipped.update(skipped)
         self._note(newest, path)
         if damage is not None:
             self.unreadable.append(unreadable(damage.error_type, str(damage), b"", Position(named(path), "end")))
-        if is_nothing and not (file.in_folder or log_lines) and len(self._snapshot.refused) == refused:
+        if is_nothing and not (file.in_folder or log_lines) and len(self._context.errors) == error_count:
             self._refuse_empty(path, before[2], skipped)
 
     def _add(
@@ -170,7 +170,7 @@ class _Dump:
         found.append(self._add_parts(FileKind.TEXT, rest, file, skipped))
         for line, each in left_out(rest) if is_small else ():
             if each.is_evidence:
-                self._snapshot.refused.append(SourceError.of(file.path, f"line {line}: {plain(each.what)}"))
+                self._context.errors.append(SourceError.of(file.path, f"line {line}: {plain(each.what)}"))
             else:
                 skipped[each.what] += 1
         return log_lines or None, max(filter(None, found), default=None)
@@ -191,7 +191,7 @@ class _Dump:
         newest: datetime | None = None
         is_text = kind is FileKind.TEXT
         of_text = xxhash.xxh3_64_intdigest(data) if is_text else 0
-        at = self._snapshot.at, _modified_at(file.path)
+        at = self._context.at, _modified_at(file.path)
         parts = texts.pasted_parts(data, *at) if is_text else _parts(kind, data, file)
         for part in chain.from_iterable(_unwrap(each, shipped) for each in parts):
             position = Position(named(file.path), part.place)
@@ -251,16 +251,16 @@ class _Dump:
         silent = sorted(self._nodes - answered - {""})
         found += [fact._replace(node=node) for fact in intended for node in silent]
         if not (self._pasted or self._has_logs):
-            return found, self._snapshot.at or self.newest or modified_at
+            return found, self._context.at or self.newest or modified_at
         found += texts.completed_facts(self._pasted, found, self._logs.uids, self._logs.nodes_of_pods)
-        newest = self._snapshot.at or max(filter(None, (self.newest, self._logs.newest)), default=None)
+        newest = self._context.at or max(filter(None, (self.newest, self._logs.newest)), default=None)
         lines = list(
             self._logs.facts(
                 found,
                 newest or modified_at,
                 self._node_of_log,
                 is_dated=newest is not None,
-                given=self._snapshot.node,
+                given=self._context.node,
             )
         )
         printed = modified_at if newest is None and self._pasted else None  # for text without any time
@@ -280,7 +280,7 @@ class _Dump:
         return next((self._by_folder[each] for each in path.parents if each in self._by_folder), None)
 
     def _node_of_log(self, path: Path, host: str) -> str:
-        node = self._snapshot.node or host or _only(self._nodes or self._answering)
+        node = self._context.node or host or _only(self._nodes or self._answering)
         if not node and self._unnamed in (None, path):
             self._unnamed = path
             return UNKNOWN_NAME
@@ -290,7 +290,7 @@ class _Dump:
         return node
 
     def _refuse(self, source: str, what: str) -> None:
-        self._snapshot.refused.append(SourceError(f"{plain(source)}: {what}"))
+        self._context.errors.append(SourceError(f"{plain(source)}: {what}"))
 
     def _thing(self, found: Found, path: Path, skipped: Counter[str]) -> Thing | None:
         self.clusters.note(found, path)
@@ -301,15 +301,15 @@ class _Dump:
                 message = found.fields.get("message", b"") if found.kind == "Status" else b""
                 text = f"{instead}: {bytes(message).decode(errors='replace')}" if message else instead
                 error = SourceError.of(path, plain(text))
-                if str(error) not in map(str, self._snapshot.refused[-1:]):
-                    self._snapshot.refused.append(error)
+                if str(error) not in map(str, self._context.errors[-1:]):
+                    self._context.errors.append(error)
             else:
                 what = f"{found.kind} of a manifest, not of a cluster" if is_manifest(found) else found.kind
                 skipped[what or without_kind(found.fields)] += 1
         return thing
 
     def _node(self, thing: Thing, file: DumpFile) -> str:
-        by_path, given = node_in_path(file.path), self._snapshot.node
+        by_path, given = node_in_path(file.path), self._context.node
         node = thing.node.replace(UNKNOWN_NAME, "") or (by_path or given if file.in_folder else given or by_path)
         others = (self._answering | (self._logs.hosts if self._has_logs else set())) - {"", UNKNOWN_NAME}
         node = node or _only(self._nodes or others) or thing.node

@@ -49,6 +49,8 @@ _CLUSTER: Final = re.compile(rb'"cluster"\s*:\s*("(?:[^"\\]|\\.){0,253}")')
 
 
 class _Line(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+    """Fixes the order of fields in a line. `Observation`, `_Line` and `_SUMMARY` must agree."""
+
     ts: str
     cluster: str
     source: Origin
@@ -73,8 +75,8 @@ def decode_line(
 ) -> Observed | Unreadable:
     """Decode one line of a capture. A line that is not an observation becomes an `Unreadable`, not an exception.
 
-    With `summaries`, a summary is decoded together with its line, if Leadsman wrote that line. A `known` one was
-    decoded before the line was encoded, and is reused.
+    With `summaries`, a summary is decoded together with its line, if the line has the form that `encode_line` writes.
+    `known` is the already decoded summary of this line; used only with `summaries`.
     """
     decoded: Summary | None = None
     try:
@@ -106,12 +108,12 @@ def decode_line(
 
 
 def _rest(line: bytes, start: int) -> msgspec.Raw:
-    """Return the object that starts there, if nothing follows it."""
+    """Return the bytes from `start` to before the line's closing brace."""
     return msgspec.Raw(memoryview(line)[start:-1])
 
 
 def explain(error: Exception, line: bytes) -> tuple[ErrorType, str]:
-    """Return the error type and the reason of one of UNDECODABLE."""
+    """Return the error type and the reason for an exception of the types in UNDECODABLE."""
     if isinstance(error, RecursionError):
         return "too_deep", "the JSON is nested too deep"
     if isinstance(error, UnicodeDecodeError):
@@ -119,9 +121,9 @@ def explain(error: Exception, line: bytes) -> tuple[ErrorType, str]:
     if isinstance(error, msgspec.ValidationError):
         try:
             _RAW_DECODER.decode(line)
-        except (RecursionError, msgspec.DecodeError) as deeper:
+        except (RecursionError, msgspec.DecodeError) as syntax_error:
             # a wrong type is reported before the rest of the line is read
-            return explain(deeper, line)
+            return explain(syntax_error, line)
         return _invalid(str(error)), plain(error)
     return "cut_off" if "truncated" in str(error) else "not_json", plain(error)
 
@@ -130,12 +132,15 @@ def unreadable(error_type: ErrorType, reason: str, raw: bytes, position: Positio
     """Return the dead letter for `raw`: its first 64 KiB, with the time and cluster if they can be found."""
     kept = raw[:KEPT_BYTES]
     cluster = _CLUSTER.search(kept)
-    named = if_decodable(_STRING_DECODER.decode, cluster[1]) if cluster else None
-    return Unreadable(position, error_type, reason, kept, _find_ts(kept), named or "")
+    cluster_name = if_decodable(_STRING_DECODER.decode, cluster[1]) if cluster else None
+    return Unreadable(position, error_type, reason, kept, _find_ts(kept), cluster_name or "")
 
 
 def encode_line(observation: Observation) -> bytes:
-    """Return the line of an observation with its line break; `ts` has microseconds and `Z`."""
+    """Return the line of an observation with its line break; `ts` has microseconds and `Z`.
+
+    It drops `metadata.managedFields`, and all whitespace between tokens of an object with a line break.
+    """
     ts = observation.ts.astimezone(UTC).isoformat(timespec="microseconds").removesuffix("+00:00")
     line = _Line(
         ts=f"{ts}Z",
@@ -176,6 +181,6 @@ def _without_managed_fields(raw: msgspec.Raw) -> msgspec.Raw:
 
 
 def _find_ts(raw: bytes) -> datetime | None:
-    found = _TS.search(raw)
-    ts = if_decodable(_TIME_DECODER.decode, found[1]) if found else None
+    match = _TS.search(raw)
+    ts = if_decodable(_TIME_DECODER.decode, match[1]) if match else None
     return ts.astimezone(UTC) if ts and ts.tzinfo and EARLIEST <= ts < LATEST else None

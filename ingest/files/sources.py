@@ -1,7 +1,7 @@
 """Reads files of observations as one sequence in order of event time."""
 
 import heapq
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -11,8 +11,8 @@ from typing import Final, Generic, TypeAlias, TypeVar
 
 from common.amounts import counted
 from ingest.files.capture import read_capture
-from ingest.files.contexts import by_context
-from ingest.files.dumps import DumpFile, Snapshot, read_dump
+from ingest.files.contexts import by_kubectl_context
+from ingest.files.dumps import DumpContext, DumpFile, read_dump
 from ingest.files.lines import Meter, SourceError, SourceFile
 from ingest.files.sniff import FileKind, file_kind, folder_files
 from ingest.files.unread import only_skipped
@@ -23,7 +23,7 @@ WINDOW: Final = timedelta(seconds=5)
 WINDOW_OBSERVATIONS: Final = 10_000
 """Maximum number of entries in the window of one file. A full window yields its oldest entry at once."""
 WINDOW_BYTES: Final = 16 * 1024 * 1024
-"""Maximum bytes in the windows of all files together, by the size that was read."""
+"""Maximum bytes in the windows of all files together, measured before conversion."""
 
 T = TypeVar("T")
 Entry: TypeAlias = Observed | Unreadable
@@ -32,13 +32,17 @@ Timed: TypeAlias = tuple[datetime, int, T]
 _FIRST: Final = datetime.min.replace(tzinfo=UTC)
 
 
-def timed(entries: Iterable[Entry], convert: Callable[[Entry], T]) -> Iterator[Timed[T]]:
+def timed(
+    entries: Iterable[Entry], convert: Callable[[Entry], T], *, window_bytes: int = WINDOW_BYTES
+) -> Iterator[Timed[T]]:
     """Yield the result of each entry with the time that determines its place in the order.
 
-    An observation has its own time. An unreadable entry gets that of the observation before it, or of the first one
-    if none came before, because a time read from damaged bytes could be wrong.
+    An observation has its own time. An unreadable entry gets that of the observation before it, because a time read
+    from damaged bytes could be wrong. If none came before, it gets the time of the first one. If more wait for that
+    than fit a window, the earliest get a time before all others.
     """
-    leading: list[Entry] = []
+    leading: deque[Entry] = deque()
+    leading_bytes = 0
     ts: datetime | None = None
     for entry in entries:
         if isinstance(entry, Observed):
@@ -46,10 +50,15 @@ def timed(entries: Iterable[Entry], convert: Callable[[Entry], T]) -> Iterator[T
             for early in leading:
                 yield ts, len(early.raw), convert(early)
             leading.clear()
-        elif ts is None and len(leading) < WINDOW_OBSERVATIONS:
+        elif ts is None:
             leading.append(entry)
+            leading_bytes += len(entry.raw)
+            while len(leading) > WINDOW_OBSERVATIONS or leading_bytes > window_bytes:
+                early = leading.popleft()
+                leading_bytes -= len(early.raw)
+                yield _FIRST, len(early.raw), convert(early)
             continue
-        yield ts or _FIRST, len(entry.raw), convert(entry)
+        yield ts, len(entry.raw), convert(entry)
     for early in leading:
         yield _FIRST, len(early.raw), convert(early)
 
@@ -64,19 +73,19 @@ class Window(Generic[T]):
     def __init__(self, limit_bytes: int = WINDOW_BYTES) -> None:
         self._limit_bytes = limit_bytes
         self._heap: list[tuple[datetime, int, int, T]] = []
-        self._newest = _FIRST + WINDOW  # no time is `WINDOW` before the first one
+        self._newest = _FIRST + WINDOW  # `datetime.min - WINDOW` would overflow
         self._number = 0
         self._held_bytes = 0
 
     def push(self, entry: Timed[T]) -> Iterator[Timed[T]]:
         """Add an entry, and yield those whose place is now certain."""
-        ts, size_bytes, made = entry
-        heapq.heappush(self._heap, (ts, self._number, size_bytes, made))
+        ts, size_bytes, result = entry
+        heapq.heappush(self._heap, (ts, self._number, size_bytes, result))
         self._number += 1
         self._held_bytes += size_bytes
-        return self.reached(ts)
+        return self.advance_to(ts)
 
-    def reached(self, ts: datetime) -> Iterator[Timed[T]]:
+    def advance_to(self, ts: datetime) -> Iterator[Timed[T]]:
         """Advance the source's time to `ts`, and yield the entries whose place is now certain."""
         self._newest = max(self._newest, ts)
         while self._heap and (
@@ -86,14 +95,14 @@ class Window(Generic[T]):
         ):
             yield self._pop()
 
-    def rest(self) -> Iterator[Timed[T]]:
+    def drain(self) -> Iterator[Timed[T]]:
         while self._heap:
             yield self._pop()
 
     def _pop(self) -> Timed[T]:
-        oldest, _, size_bytes, made = heapq.heappop(self._heap)
+        oldest, _, size_bytes, result = heapq.heappop(self._heap)
         self._held_bytes -= size_bytes
-        return oldest, size_bytes, made
+        return oldest, size_bytes, result
 
 
 def in_order(entries: Iterable[Timed[T]], *, window_bytes: int = WINDOW_BYTES) -> Iterator[Timed[T]]:
@@ -101,7 +110,7 @@ def in_order(entries: Iterable[Timed[T]], *, window_bytes: int = WINDOW_BYTES) -
     window = Window[T](window_bytes)
     for entry in entries:
         yield from window.push(entry)
-    yield from window.rest()
+    yield from window.drain()
 
 
 def merged(convert: Callable[[Entry], T], files: Sequence[Iterable[Entry]]) -> Iterator[T]:
@@ -111,12 +120,14 @@ def merged(convert: Callable[[Entry], T], files: Sequence[Iterable[Entry]]) -> I
     gives the same sequence as the whole file, if its own disorder is within the window.
     """
     window_bytes = WINDOW_BYTES // max(len(files), 1)
-    streams = [in_order(timed(entries, convert), window_bytes=window_bytes) for entries in files]
-    for _, _, entry in streams[0] if len(streams) == 1 else heapq.merge(*streams, key=itemgetter(0)):
-        yield entry
+    streams = [
+        in_order(timed(entries, convert, window_bytes=window_bytes), window_bytes=window_bytes) for entries in files
+    ]
+    for _, _, result in streams[0] if len(streams) == 1 else heapq.merge(*streams, key=itemgetter(0)):
+        yield result
 
 
-def itself(entry: Entry) -> Entry:
+def identity(entry: Entry) -> Entry:
     """Return the entry itself, for readers that convert nothing."""
     return entry
 
@@ -126,7 +137,7 @@ Progress: TypeAlias = Callable[[int, int, int], None]
 
 _PROGRESS_EVERY: Final = 256
 _MOST_NAMED: Final = 5
-"""Describes several unusable files in one message."""
+"""Maximum number of unusable files that one error names."""
 
 
 def read_converted(
@@ -140,22 +151,25 @@ def read_converted(
     skipped: Counter[str] | None = None,
     summaries: bool = False,
 ) -> Iterator[T]:
-    """Yield the results of everything in the paths, in order of `ts`, ties in the order of the paths.
+    """Yield the results of everything in the paths, in order of `ts`; ties: captures in path order, then dumps.
 
-    A path is a capture file, a file of `kubectl get` or of a kubelet's answer, or a folder with such files. A folder
-    can be a `kubectl cluster-info dump`, a support bundle, a must-gather or a sosreport. `cluster`, `node` and `at`
-    (aware) complete a dump; a capture needs none of them. `skipped` counts the kinds of a dump's objects that
-    Leadsman does not use. With `summaries`, a capture's summaries are decoded at once, for a `convert` that uses
-    them. The same paths give the same sequence. Raises `SourceError` before anything is read for a missing path, or a
-    folder without known files. Files without an observation, or without a known node, are skipped; one `SourceError`
-    at the end names them. Another says so if everything was skipped.
+    A path is a capture, a file of a dump, or a folder with such files. A file of a dump has Kubernetes objects, a
+    kubelet's answer, metrics, tables and other pasted text, or log lines. A folder can be a
+    `kubectl cluster-info dump`, a support bundle, a must-gather or a sosreport. `cluster`, `node` and `at` (aware)
+    complete a dump; a capture needs none of them. `skipped` counts the kinds of a dump's objects that Leadsman does
+    not use. With `summaries`, a capture's summaries are decoded at once, for a `convert` that uses them. The same
+    paths give the same sequence.
+
+    Raises `SourceError` before anything is yielded for a missing path, or a folder without known files. Files without
+    an observation, or without a known node, are skipped; one `SourceError` at the end names up to five of them.
+    Another says so if everything was skipped.
     """
     meter = Meter()
-    refused: list[SourceError] = []
+    errors: list[SourceError] = []
     by_kind: Counter[str] = Counter() if skipped is None else skipped
-    snapshot = Snapshot(cluster=cluster, node=node, at=at, skipped=by_kind, refused=refused)
+    dump_context = DumpContext(cluster=cluster, node=node, at=at, skipped=by_kind, errors=errors)
     files = [
-        collecting_errors(entries, refused) for entries in _read_paths(paths, meter, snapshot, summaries=summaries)
+        collecting_errors(entries, errors) for entries in _read_paths(paths, meter, dump_context, summaries=summaries)
     ]
     observations = 0
 
@@ -165,53 +179,53 @@ def read_converted(
         return convert(entry)
 
     number = 0
-    for number, entry in enumerate(merged(convert_and_count, files), start=1):
+    for number, result in enumerate(merged(convert_and_count, files), start=1):
         if progress is not None and number % _PROGRESS_EVERY == 0:
             progress(meter.read_bytes, meter.total_bytes, observations)
-        yield entry
+        yield result
     if progress is not None:
         progress(meter.read_bytes, meter.total_bytes, observations)
-    if by_kind and not number and not refused:
+    if by_kind and not number and not errors:
         raise only_skipped(", ".join(map(str, paths)), by_kind)
-    if refused:
-        more = f"; and {counted(len(refused) - _MOST_NAMED, 'more file')}" if len(refused) > _MOST_NAMED else ""
-        raise SourceError("; ".join(map(str, refused[:_MOST_NAMED])) + more)
+    if errors:
+        more = f"; and {counted(len(errors) - _MOST_NAMED, 'more file')}" if len(errors) > _MOST_NAMED else ""
+        raise SourceError("; ".join(map(str, errors[:_MOST_NAMED])) + more)
 
 
-read_sources: Final = partial(read_converted, itself)
+read_sources: Final = partial(read_converted, identity)
 """Yields everything in the paths as it was read."""
 
 
 def collecting_errors(
-    entries: Iterator[Observed | Unreadable], refused: list[SourceError]
+    entries: Iterator[Observed | Unreadable], errors: list[SourceError]
 ) -> Iterator[Observed | Unreadable]:
-    """Yield entries. A SourceError ends them and is added to `refused`, so that other files are still read."""
+    """Yield entries. A SourceError ends them and is added to `errors`, so that other files are still read."""
     try:
         yield from entries
     except SourceError as error:
-        refused.append(error)
+        errors.append(error)
 
 
 def _read_paths(
-    paths: Sequence[Path], meter: Meter, snapshot: Snapshot, *, summaries: bool
+    paths: Sequence[Path], meter: Meter, dump_context: DumpContext, *, summaries: bool
 ) -> Iterator[Iterator[Observed | Unreadable]]:
-    """Yield one sequence for each capture, and one for the files of all dumps together."""
-    dump: list[DumpFile] = []
+    """Yield one sequence for each capture, and one for the dump files of each kubectl context."""
+    dump_files: list[DumpFile] = []
     for path in paths:
         captures: list[Path] = []
         if path.is_dir():
-            captures, dumps = folder_files(path, snapshot.refused, snapshot.skipped)
-            dump += [DumpFile(file, in_folder=True) for file in dumps]
+            captures, found = folder_files(path, dump_context.errors, dump_context.skipped)
+            dump_files += [DumpFile(file, in_folder=True) for file in found]
         elif file_kind(path) is FileKind.CAPTURE:
             captures = [path]
         else:
-            dump.append(DumpFile(path, in_folder=False))
+            dump_files.append(DumpFile(path, in_folder=False))
         for capture in captures:
             meter.total_bytes += capture.stat().st_size
             yield _read_capture(capture, meter, summaries=summaries)
-    for context, files in by_context(dump, snapshot.refused).items():
+    for cluster, files in by_kubectl_context(dump_files, dump_context.errors).items():
         meter.total_bytes += sum(file.path.stat().st_size for file in files)
-        yield read_dump(files, meter, snapshot._replace(cluster=context or snapshot.cluster))
+        yield read_dump(files, meter, dump_context._replace(cluster=cluster or dump_context.cluster))
 
 
 def _read_capture(path: Path, meter: Meter, *, summaries: bool) -> Iterator[Observed | Unreadable]:

@@ -202,7 +202,7 @@ class _Kubelet:
                 self._due_at.pop(resource.name, None)
 
     def has_restarted(self, started_at: bytes) -> bool:
-        """Tell whether the kubelet has restarted, if known; its settings are then due."""
+        """Note when the kubelet started. Return True if it is known to have restarted: its settings are then due."""
         before, self._started_at = self._started_at, started_at or self._started_at
         if not before or before == self._started_at:
             return False

@@ -15,7 +15,7 @@ Change: TypeAlias = Literal["ADDED", "MODIFIED", "DELETED", "SNAPSHOT", "ERROR",
 
 
 class Observation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A line of a capture; `object` keeps the bytes unchanged.
+    """A line of a capture; decoding keeps the bytes of `object` unchanged.
 
     `ts` is an aware UTC time; `node` is empty for observations of the API server, except inventories of nodes' logs.
     """

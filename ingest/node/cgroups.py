@@ -91,7 +91,7 @@ def _pod_cgroups(hierarchy: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _throttling(pod: Path) -> Iterator[dict[str, Any]]:
-    """Return the throttling, the pod's own first."""
+    """Yield the throttling, the pod's own first."""
     own = _counters(pod)
     if own is None:
         return

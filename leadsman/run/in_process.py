@@ -128,13 +128,13 @@ class InProcess:
                 spawn(self._land())
                 spawn(self._report_degraded())
                 await stop.wait()
-        await self._fold(self._window.rest())
+        await self._fold(self._window.drain())
         await self._checkpoint()
         await self._checkpoint()  # the first one closed the current segment, so the second one covers it
 
     async def store_now(self) -> None:
         """Fold and store what was observed so far, without waiting for late observations."""
-        await self._fold(self._window.rest())
+        await self._fold(self._window.drain())
         await self._exclusively(self._replay.store)
 
     async def _receive(self, deliveries: AsyncIterator[Delivery], stop: asyncio.Event) -> None:
@@ -155,7 +155,7 @@ class InProcess:
             await self._clock.sleep(LAND_SECONDS)
             before, looked_at = looked_at, self._clock.now()
             was_set_back = looked_at < before  # newer entries would wait until the clock has caught up
-            await self._fold(self._window.rest() if was_set_back else self._window.reached(looked_at))
+            await self._fold(self._window.drain() if was_set_back else self._window.advance_to(looked_at))
             if self._clock.monotonic() - stored_at >= CHECKPOINT_SECONDS:
                 stored_at = self._clock.monotonic()
                 await self._checkpoint()

@@ -109,7 +109,7 @@ def _no_column(db: Database, sql: str, name: str, engine: re.Match[str] | None) 
 
 
 def _tables_of(db: Database, sql: str) -> Iterator[str]:
-    """Return the names from which a statement reads, without those that it defines."""
+    """Yield the names from which a statement reads, without those that it defines."""
     found = list(tokens(as_formatted(db, sql)))
     own = {
         token.text
@@ -122,7 +122,7 @@ def _tables_of(db: Database, sql: str) -> Iterator[str]:
 
 
 def _listed(found: list[Token], place: int) -> Iterator[str]:
-    """Return the names there, separated by commas; without the database, if a name has one."""
+    """Yield the names there, separated by commas; without the database, if a name has one."""
     while at(found, place).is_name:
         if at(found, place + 1).text == ".":
             place += 2

@@ -7,7 +7,7 @@ from sql.database.open import Database
 from sql.questions.fit import WAITING, ClusterFacts, read_known
 from sql.questions.fit_storage import BUDGETS
 from sql.schema.statements import query_unless_empty
-from sql.schema.views import LATEST_CHANGE
+from sql.schema.views import CHANGE_SORT_KEY
 from streams.questions.drain import Cluster, DrainedPod
 from streams.questions.pending import waiting_pod
 from streams.rules.scheduling.constraints import restored
@@ -20,7 +20,7 @@ SELECT {WAITING},
 FROM
 (
     SELECT * FROM pod_bindings WHERE cluster = {{cluster:String}}
-    ORDER BY {LATEST_CHANGE} DESC LIMIT 1 BY cluster, namespace, pod, uid
+    ORDER BY {CHANGE_SORT_KEY} DESC LIMIT 1 BY cluster, namespace, pod, uid
 )
 WHERE node IN {{nodes:Array(String)}} AND change IN ('bound', 'updated')
 """

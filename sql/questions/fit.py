@@ -15,7 +15,7 @@ from sql.questions.fit_rows import NodeRows, RowDict, candidate, neighbour, neig
 from sql.questions.fit_storage import Scheduled, read_scheduled, with_devices, with_volumes
 from sql.questions.queries import BadParameter
 from sql.schema.statements import query_unless_empty
-from sql.schema.views import LATEST_CHANGE
+from sql.schema.views import CHANGE_SORT_KEY
 from streams.questions.fit import Answer, Candidate
 from streams.questions.fit_like import PerNodePod, as_new
 from streams.questions.fit_request import FitRequest
@@ -82,7 +82,7 @@ SELECT cluster, namespace, labels, constraints, preferences, deletion_asked_at I
 FROM
 (
     SELECT * FROM pod_bindings WHERE cluster IN {{clusters:Array(String)}}
-    ORDER BY {LATEST_CHANGE} DESC LIMIT 1 BY cluster, namespace, pod, uid
+    ORDER BY {CHANGE_SORT_KEY} DESC LIMIT 1 BY cluster, namespace, pod, uid
 )
 WHERE node != '' AND change IN ('bound', 'updated') AND ({{every:Bool}} OR constraints != '')
 GROUP BY cluster, namespace, labels, constraints, preferences, terminating
@@ -236,7 +236,7 @@ SELECT cluster, namespace, labels, constraints, preferences, deletion_asked_at I
 FROM
 (
     SELECT * FROM pod_bindings WHERE cluster IN {{clusters:Array(String)}}
-    ORDER BY {LATEST_CHANGE} DESC LIMIT 1 BY cluster, namespace, pod, uid
+    ORDER BY {CHANGE_SORT_KEY} DESC LIMIT 1 BY cluster, namespace, pod, uid
 )
 WHERE node = {{node:String}} AND change IN ('bound', 'updated') AND owner_kind IN ('DaemonSet', 'Node')
 """

@@ -6,7 +6,7 @@ from sql.database.open import Database
 from sql.questions.fit import WAITING, ClusterFacts
 from sql.questions.queries import BadParameter
 from sql.schema.statements import query_unless_empty
-from sql.schema.views import LATEST_CHANGE
+from sql.schema.views import CHANGE_SORT_KEY
 from streams.questions.fit_request import FitRequest, fit_request_of
 from streams.questions.pending import request_of, waiting_pod
 from streams.rules.pods.qos import UNKNOWN
@@ -16,7 +16,7 @@ from streams.rules.scheduling.filters import PodRequest
 _LAST_ROW: Final = f"""
 SELECT {WAITING}, preferences, change, node, priority, critical, qos_class FROM pod_bindings
 WHERE cluster = {{cluster:String}} AND namespace = {{namespace:String}} AND pod = {{pod:String}}
-ORDER BY {LATEST_CHANGE} DESC LIMIT 1
+ORDER BY {CHANGE_SORT_KEY} DESC LIMIT 1
 """
 
 

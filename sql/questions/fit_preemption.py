@@ -8,7 +8,7 @@ from sql.database.open import Database
 from sql.questions.fit import ClusterFacts, read_rows
 from sql.questions.fit_rows import neighbour
 from sql.questions.fit_storage import BUDGETS
-from sql.schema.views import LATEST_CHANGE
+from sql.schema.views import CHANGE_SORT_KEY
 from streams.questions.fit import prepared
 from streams.questions.fit_preemption import PreemptionAnswer, preemption
 from streams.rules.pods.qos import UNKNOWN
@@ -22,7 +22,7 @@ SELECT cluster, node, namespace, pod, priority, qos_class, requests, started_at,
 FROM
 (
     SELECT * FROM pod_bindings WHERE cluster IN {{clusters:Array(String)}}
-    ORDER BY {LATEST_CHANGE} DESC LIMIT 1 BY cluster, namespace, pod, uid
+    ORDER BY {CHANGE_SORT_KEY} DESC LIMIT 1 BY cluster, namespace, pod, uid
 )
 WHERE node != '' AND change IN ('bound', 'updated')
 """

@@ -14,7 +14,7 @@ from sql.database.lean_arrow import pa
 from sql.database.open import Database
 from sql.questions.fit import ClusterFacts, read_clusters
 from sql.schema.statements import query_unless_empty
-from sql.schema.views import LATEST_CHANGE
+from sql.schema.views import CHANGE_SORT_KEY
 from streams.questions.pending import Kind, Outcome, Waiting, judged, needs_all_pods, waiting_pod
 
 TABLE: Final = "pending_kinds"
@@ -24,7 +24,7 @@ SELECT cluster FROM
     SELECT cluster FROM pod_bindings
     WHERE (cluster, uid) IN (SELECT cluster, uid FROM pod_bindings WHERE change = 'pending')
     GROUP BY cluster, namespace, pod, uid
-    HAVING argMax(change, {LATEST_CHANGE}) = 'pending'
+    HAVING argMax(change, {CHANGE_SORT_KEY}) = 'pending'
     UNION ALL
     SELECT cluster FROM {TABLE} GROUP BY cluster HAVING argMax(length(nodes), calculated_at) > 0
 )
@@ -40,7 +40,7 @@ FROM
     SELECT * FROM pod_bindings
     WHERE cluster IN {{clusters:Array(String)}}
         AND (cluster, uid) IN (SELECT cluster, uid FROM pod_bindings WHERE change = 'pending')
-    ORDER BY {LATEST_CHANGE} DESC
+    ORDER BY {CHANGE_SORT_KEY} DESC
     LIMIT 1 BY cluster, namespace, pod, uid
 ) AS w
 LEFT JOIN

@@ -12,7 +12,7 @@ The first line of a file is `-- ` and what it answers. These lines may follow:
 `-- param NAME, NAME`: parameters of COMMON.
 `-- param NAME TYPE DEFAULT: meaning`: another parameter, one a line.
 
-In its SQL, `{asked COLUMN, COLUMN}` is true of rows with the values that parameters of COMMON ask for; `ts` stands
+In its SQL, `{filters COLUMN, COLUMN}` is true of rows with the values that parameters of COMMON ask for; `ts` stands
 for since and until.
 """
 

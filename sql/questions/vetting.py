@@ -165,7 +165,7 @@ def _language(db: Database) -> Language:
 
 
 def tokens(formatted: str) -> Iterator[Token]:
-    """Return the tokens of a formatted statement. Raises QueryFailed for text that cannot be part of a question."""
+    """Yield the tokens of a formatted statement. Raises QueryFailed for text that cannot be part of a question."""
     place = 0
     while place < len(formatted):
         found = _TOKEN.match(formatted, place)

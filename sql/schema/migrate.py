@@ -25,7 +25,7 @@ from sql.database.errors import (
 )
 from sql.database.open import Database
 from sql.schema.retention import with_retention
-from sql.schema.views import makers, replace_views
+from sql.schema.views import replace_views, versions_of_other_makers
 
 _SHARDS = """
 SELECT cluster, toUInt32(uniqExact(shard_num)), max(replica_num > 1 AND NOT internal_replication)
@@ -139,7 +139,7 @@ def check_migrated(db: Database, folder: Path = MIGRATIONS) -> None:
     if missing:
         raise SchemaOlder(f"{db}: migration {missing[0]} was not applied here yet. Run {_command(db)}")
     ours = leadsman_version()
-    if (by := sorted(makers(db), key=_release)) and _release(by[-1]) <= _release(ours):
+    if (by := sorted(versions_of_other_makers(db), key=_release)) and _release(by[-1]) <= _release(ours):
         older = "" if by[-1] in {"", ours} else f" {ours}, but of {by[-1]}"
         raise SchemaOlder(f"{db}: its views are not those of this Leadsman{older}. Run {_command(db)}")
 

@@ -41,7 +41,7 @@ def statements() -> Mapping[str, str]:
         made = _MADE.match(statement)
         if made is not None:
             found[made.group(2)] = statement
-    return MappingProxyType(found | {view.name: view.first for view in load_views()})
+    return MappingProxyType(found | {view.name: view.create_statement for view in load_views()})
 
 
 def _empty(statement: str) -> str:

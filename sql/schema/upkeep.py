@@ -19,7 +19,7 @@ from common.text import plain
 from sql.database.errors import DatabaseError
 from sql.database.open import Database
 from sql.schema.retention import retention_of
-from sql.schema.views import LATEST_CHANGE
+from sql.schema.views import CHANGE_SORT_KEY
 
 MEMORY_BYTES: Final = 1 << 30
 """Memory that one query may use before it continues on disk."""
@@ -36,7 +36,7 @@ class _Current(NamedTuple):
     """True if it ends with the deletion of its node."""
 
 
-_LAST_CHANGE: Final = f"argMax(change, {LATEST_CHANGE})"
+_LAST_CHANGE: Final = f"argMax(change, {CHANGE_SORT_KEY})"
 CURRENT: Final = {
     "alerts": _Current("cluster, fingerprint, starts_at", "NOT has(groupArray(status), 'resolved')"),
     "image_gc": _Current("cluster, node, reason"),

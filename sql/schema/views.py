@@ -23,7 +23,7 @@ from ingest.messages.reasons import COMBINED, STARTING, STARTS
 from ingest.model.objects.event import AUTOSCALERS
 from ingest.model.samples import NodeSample
 from sql.database.dsn import EMBEDDED_DATABASE
-from sql.database.errors import MigrationMissing
+from sql.database.errors import SchemaError
 from sql.database.open import Database
 from streams.fold.findings import CHANGES, is_waiting, ready_state
 from streams.fold.reasons import REASONS
@@ -46,31 +46,31 @@ def _columns(*names: str) -> list[Expression]:
     return list(map(Expression, names))
 
 
-def _looked_up(of: Mapping[str, Any], column: str = "signal") -> str:
-    return f"transform(toString({column}), {list(of)}, {list(of.values())}, '')"
+def _lookup_sql(mapping: Mapping[str, Any], column: str = "signal") -> str:
+    return f"transform(toString({column}), {list(mapping)}, {list(mapping.values())}, '')"
 
 
-def _observed() -> str:
+def _observed_signals_sql() -> str:
     """Return SQL for the signals that a row `s` of node_samples supports.
 
-    The inputs of a signal are found by removing one field at a time from a complete sample.
+    The inputs of a signal are found in a complete sample, by removing one field at a time and by setting it to 0.
     """
     names = NodeSample.__struct_fields__
     whole = NodeSample(**dict.fromkeys(names, 1))
 
-    def without(value: int | None, name: str) -> set[str]:
+    def signals_if(name: str, value: int | None) -> set[str]:
         return set(signals.observe(msgspec.structs.replace(whole, **{name: value})))
 
     needs = {
-        signal: [f"s.{name} IS NOT NULL" for name in names if signal not in without(None, name)]
-        + [f"s.{name} != 0" for name in names if signal not in without(0, name)]
+        signal: [f"s.{name} IS NOT NULL" for name in names if signal not in signals_if(name, None)]
+        + [f"s.{name} != 0" for name in names if signal not in signals_if(name, 0)]
         for signal in signals.SIGNALS
     }
     conditions = ", ".join(" AND ".join(each) for each in needs.values())
     return f"arrayFilter((signal, observed) -> observed, {list(needs)}, [{conditions}])"
 
 
-def _layout() -> Amount:
+def _layout_sql() -> Amount:
     capacities = (
         f"coalesce(s.{each}_{amount}, 0)"
         for each in ("nodefs", "imagefs", "containerfs")
@@ -79,7 +79,7 @@ def _layout() -> Amount:
     return signals.layout(*_columns(*capacities))
 
 
-def _measure(part: str) -> str:
+def _measure_sql(part: str) -> str:
     by_text = defaultdict[str, list[tuple[str, str]]](list)
     for layout, measures in order.MEASURES.items():
         for signal, measure in measures.items():
@@ -91,7 +91,7 @@ def _measure(part: str) -> str:
     return f"multiIf({cases}{last})"
 
 
-def _duration() -> str:
+def _duration_sql() -> str:
     """Return SQL for the seconds of a duration that Go printed."""
     parts = literal(rf"([0-9]{{1,6}}(?:\.[0-9]{{1,9}})?)({'|'.join(NANOSECONDS)})")
     nanoseconds = f"transform(part[2], {list(NANOSECONDS)}, {list(NANOSECONDS.values())}, 0)"
@@ -99,12 +99,12 @@ def _duration() -> str:
     return f"text -> {summed} / 1e9"
 
 
-def _compared() -> str:
+def _sort_key_sql() -> str:
     names = ("has_stats", "used", "request", "discount", "priority")
     return ", ".join(map(str, order.sort_key(*_columns("is_pid", "counts_processes"))(*_columns(*names))))
 
 
-def _meets() -> str:
+def _requirements_sql() -> str:
     """Test whether labels meet all requirements, which are triples of key, operator and values."""
     tests = _columns("mapContains(labels, r.1)", "has(r.3, labels[r.1])")
     compared = _columns("toInt64OrNull(labels[r.1])", "toInt64OrNull(r.3[1])")
@@ -115,53 +115,53 @@ def _meets() -> str:
     return f"(labels, wanted) -> arrayAll(r -> multiIf({', '.join(cases)}, 0), wanted)"
 
 
-def _said(sentence: Callable[..., Amount]) -> Amount:
-    said = sentence(**{name: Expression(name) for name in signature(sentence).parameters})
-    return literal(said) if isinstance(said, str) else said
+def _sentence_sql(sentence: Callable[..., Amount]) -> Amount:
+    words = sentence(**{name: Expression(name) for name in signature(sentence).parameters})
+    return literal(words) if isinstance(words, str) else words
 
 
 _IMAGE_FILE_SYSTEM: Final = "available_bytes", "capacity_bytes"
 _EVENT: Final = _columns(
     "component", "reason", f"trimBoth(replaceRegexpOne(message, {literal('^' + re.escape(COMBINED))}, ''))"
 )
-_NODES_MADE: Final = (
+_NODE_CREATION: Final = (
     "(SELECT cluster, node, argMax(created_at, ts) AS made_at"
     " FROM (SELECT cluster, node, created_at, ts FROM nodes SETTINGS final = 0) GROUP BY cluster, node)"
 )
-"""Creation time of each Node object; older rows are about an earlier node with its name."""
-LATEST_CHANGE: Final = f"(ts, indexOf({[*CHANGES]}, change))"
-"""Sorts the changes of a pod."""
+"""Creation time of each Node object; older rows are about an earlier node of the same name."""
+CHANGE_SORT_KEY: Final = f"(ts, indexOf({[*CHANGES]}, change))"
+"""SQL sort key of a pod's changes: by time, and at the same time in the order of CHANGES."""
 RULES: Final[Mapping[str, Amount]] = {
-    "latest_change": LATEST_CHANGE,
-    "meets": _meets(),
-    "layout": _layout(),
-    "observed_signals": _observed(),
-    "eviction_usage": _measure("usage"),
-    "eviction_request": _measure("request"),
-    "eviction_discount": _measure("discount"),
-    "eviction_compared": _compared(),
+    "latest_change": CHANGE_SORT_KEY,
+    "meets": _requirements_sql(),
+    "layout": _layout_sql(),
+    "observed_signals": _observed_signals_sql(),
+    "eviction_usage": _measure_sql("usage"),
+    "eviction_request": _measure_sql("request"),
+    "eviction_discount": _measure_sql("discount"),
+    "eviction_compared": _sort_key_sql(),
     "eviction_exceeds": order.exceeds(*_columns("is_pid", "has_stats", "used", "request")),
     "processes_count_since": order.PROCESSES_COUNT_SINCE,
     "settable_signals": sorted(signals.SETTABLE),
-    "signal_resource": _looked_up(signals.RESOURCES),
-    "resource_condition": _looked_up(
+    "signal_resource": _lookup_sql(signals.RESOURCES),
+    "resource_condition": _lookup_sql(
         {signals.RESOURCES[each]: signals.CONDITIONS[each] for each in signals.SIGNALS}, "resource"
     ),
-    "unguarded_consequence": _looked_up({each: CONSEQUENCES[signals.RESOURCES[each]] for each in signals.SIGNALS}),
+    "unguarded_consequence": _lookup_sql({each: CONSEQUENCES[signals.RESOURCES[each]] for each in signals.SIGNALS}),
     "is_low": is_low(*_columns("available", "capacity")),
     "was_low": is_low(*_columns("available_min", "capacity")),
     "is_near": is_near(*_columns("s.available", "s.capacity", "x.2", "x.1")),
-    "pressures": _looked_up(PRESSURES, "reason"),
+    "pressures": _lookup_sql(PRESSURES, "reason"),
     "kubelet_start": f"(object_kind = 'Node' AND reason = '{STARTING}' AND trimBoth(message) IN {STARTS})",
     "pressure_reasons": str(tuple(PRESSURES)),
     "not_placed": str(NOT_PLACED),
     "autoscalers": str(list(AUTOSCALERS)),
-    "nodes_made": _NODES_MADE,
+    "nodes_made": _NODE_CREATION,
     "of_no_pod": "'' AS pod, CAST([], 'Array(String)') AS namespaces",
     "evicted_by": evicted_by(*_EVENT),
     "marked_for_taint": marked_for_taint(*_EVENT),
     "concerns_machine": concerns_machine(*_columns("object_kind", "reason", "component")),
-    "duration": _duration(),
+    "duration": _duration_sql(),
     "default_scheduler": literal(DEFAULT_SCHEDULER),
     "first_threshold": first_met(*_columns("hard_threshold", "soft_threshold")),
     "is_waiting": is_waiting(*_columns("change", "phase")),
@@ -183,12 +183,12 @@ RULES: Final[Mapping[str, Amount]] = {
     "image_gc_verdict": thresholds.verdict(
         *_columns("usage_percent", "capacity_bytes", "high_percent", "maximum_age_seconds")
     ),
-    **{name: _said(words) for name, words in (*SENTENCES.items(), *REASONS.items())},
+    **{name: _sentence_sql(words) for name, words in (*SENTENCES.items(), *REASONS.items())},
 }
-"""The text of each rule and sentence by its placeholder in views and saved questions."""
+"""The SQL of each placeholder in views and saved questions: rules and sentences."""
 
 
-def _asked(columns: re.Match[str]) -> str:
+def _filters_sql(columns: re.Match[str]) -> str:
     return " AND ".join(
         "ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}"
         if each == "ts"
@@ -199,26 +199,26 @@ def _asked(columns: re.Match[str]) -> str:
 
 @cache
 def with_rules(text: str) -> str:
-    """Return a text with each placeholder replaced: rules by SQL, `{asked node, ts}` by filters on parameters."""
+    """Return a text with each placeholder replaced: rules by SQL, `{filters node, ts}` by filters on parameters."""
     for name, rule in RULES.items():
         text = text.replace(f"{{{name}}}", str(rule))
-    return _ASKED.sub(_asked, text)
+    return _FILTERS.sub(_filters_sql, text)
 
 
-_ASKED: Final = re.compile(r"\{asked ([a-z, ]+)\}")
+_FILTERS: Final = re.compile(r"\{filters ([a-z, ]+)\}")
 VIEWS: Final = Path(__file__).parent / "views"
 COLUMNS: Final = VIEWS / "columns.json"
 """Types and comments of the views' columns, from `make generate`: the engine would take long to infer them."""
 _REPLACE: Final = "CREATE OR REPLACE VIEW"
-_THERE: Final = """
+_STORED: Final = """
 SELECT name, [definition] AS stored FROM system.tables
 WHERE database = currentDatabase() AND name IN {names:Array(String)}
 """
-_MADE: Final = "SELECT name, checksum, stored FROM schema_views"
-_MADE_BY: Final = "SELECT name, checksum, leadsman_version FROM schema_views"
+_RECORDED: Final = "SELECT name, checksum, stored FROM schema_views"
+_RECORDED_VERSIONS: Final = "SELECT name, checksum, leadsman_version FROM schema_views"
 _RECORD: Final = """
 INSERT INTO schema_views
-SELECT name, checksum, stored, now64(6, 'UTC'), {leadsman:String}
+SELECT name, checksum, stored, now64(6, 'UTC'), {version:String}
 FROM (SELECT {names:Array(String)} AS name, {checksums:Array(String)} AS checksum, {stored:Array(UInt64)} AS stored)
 ARRAY JOIN name, checksum, stored
 """
@@ -227,7 +227,7 @@ ARRAY JOIN name, checksum, stored
 class View(NamedTuple):
     name: str
     text: str
-    """CREATE OR REPLACE VIEW; the engine infers the columns of it."""
+    """The CREATE OR REPLACE statement without a column list."""
     columns: Sequence[str]
     """Columns with type and comment; empty for a view that is newer than the last `make generate`."""
 
@@ -238,8 +238,8 @@ class View(NamedTuple):
         return self.text.replace(f"{head} AS", f"{head}\n(\n    {columns}\n)\nAS", 1) if columns else self.text
 
     @property
-    def first(self) -> str:
-        """Return the statement that creates the view."""
+    def create_statement(self) -> str:
+        """Return the statement that creates the view if it is missing."""
         return self.statement.replace(_REPLACE, "CREATE VIEW IF NOT EXISTS", 1)
 
     @property
@@ -247,36 +247,36 @@ class View(NamedTuple):
         return hashlib.sha256(self.statement.encode()).hexdigest()
 
 
-def replace_views(db: Database, leadsman: str) -> int:
+def replace_views(db: Database, version: str) -> int:
     """Create missing views and replace those that differ; return how many were replaced. Raises DatabaseError.
 
     On a cluster it recreates all, because another replica may lack one, and counts only those that differ here.
     """
     views = load_views()
-    there = _stored(db, views)
-    made = {name: checksum for name, checksum, stored in db.query(_MADE).rows if there.get(name) == stored}
-    changed = [view for view in views if db.cluster or made.get(view.name) != view.checksum]
+    stored = _stored(db, views)
+    recorded = {name: checksum for name, checksum, noted in db.query(_RECORDED).rows if stored.get(name) == noted}
+    changed = [view for view in views if db.cluster or recorded.get(view.name) != view.checksum]
     with db.unsynced():
         for view in changed:
-            missing = view.name not in there and not db.cluster
-            db.define(view.first if missing else view.statement)
+            is_missing = view.name not in stored and not db.cluster
+            db.define(view.create_statement if is_missing else view.statement)
     if changed:
-        stored = _stored(db, changed)
-        changed = [view for view in changed if view.name in stored]
+        now = _stored(db, changed)
+        changed = [view for view in changed if view.name in now]
         names, checksums = [view.name for view in changed], [view.checksum for view in changed]
-        given = {"names": names, "checksums": checksums, "stored": [stored[name] for name in names]}
-        db.command(_RECORD, {**given, "leadsman": leadsman})
-    return sum(view.name in there and made.get(view.name) != view.checksum for view in changed)
+        given = {"names": names, "checksums": checksums, "stored": [now[name] for name in names]}
+        db.command(_RECORD, {**given, "version": version})
+    return sum(view.name in stored and recorded.get(view.name) != view.checksum for view in changed)
 
 
-def makers(db: Database) -> set[str]:
+def versions_of_other_makers(db: Database) -> set[str]:
     """Return the versions of Leadsman that made the views, if these differ from this version's.
 
     An empty version stands for views that are missing.
     """
-    made = {name: (checksum, by) for name, checksum, by in db.query(_MADE_BY).rows}
-    found = [(view, *made.get(view.name, ("", ""))) for view in load_views()]
-    return {by for view, checksum, by in found if checksum != view.checksum}
+    recorded = {name: (checksum, version) for name, checksum, version in db.query(_RECORDED_VERSIONS).rows}
+    found = [(view, *recorded.get(view.name, ("", ""))) for view in load_views()]
+    return {version for view, checksum, version in found if checksum != view.checksum}
 
 
 def _stored(db: Database, views: Sequence[View]) -> dict[str, int]:
@@ -286,16 +286,16 @@ def _stored(db: Database, views: Sequence[View]) -> dict[str, int]:
     """
     names = [view.name for view in views]
     definition = "metadata_path" if db.is_here else "cityHash64(create_table_query)"
-    there = dict(db.query(_THERE.replace("[definition]", definition), {"names": names}).rows)
+    stored = dict(db.query(_STORED.replace("[definition]", definition), {"names": names}).rows)
     if not db.is_here:
-        return there
-    default = f"metadata/{EMBEDDED_DATABASE}"  # the engine does not name their path
-    files = {name: db.folder / (path or f"{default}/{name}.sql") for name, path in there.items()}
+        return stored
+    default = f"metadata/{EMBEDDED_DATABASE}"  # `metadata_path` is empty for views
+    files = {name: db.folder / (path or f"{default}/{name}.sql") for name, path in stored.items()}
     return {name: int.from_bytes(hashlib.sha256(file.read_bytes()).digest()[:8]) for name, file in files.items()}
 
 
 def load_views() -> list[View]:
-    """Return every view, each after those that it reads. Raises MigrationMissing if they read each other in a
+    """Return every view, each after those that it reads. Raises SchemaError if they read each other in a
     circle.
     """
     texts = {file.stem: with_rules(file.read_text("utf-8")) for file in sorted(VIEWS.glob("*.sql"))}
@@ -304,11 +304,11 @@ def load_views() -> list[View]:
     while texts:
         ready = [name for name, text in texts.items() if not _reads(text) & (texts.keys() - {name})]
         if not ready:
-            raise MigrationMissing(f"views read each other in a circle: {', '.join(texts)}. Reinstall Leadsman")
+            raise SchemaError(f"views read each other in a circle: {', '.join(texts)}. Reinstall Leadsman")
         ordered |= {name: View(name, texts.pop(name), columns.get(name, ())) for name in ready}
     return list(ordered.values())
 
 
 def _reads(statement: str) -> set[str]:
     words = statement.split()
-    return {after.rstrip("),") for before, after in pairwise(words) if before in {"FROM", "JOIN"}}
+    return {name.rstrip("),") for keyword, name in pairwise(words) if keyword in {"FROM", "JOIN"}}

@@ -14,14 +14,14 @@ from ingest.model.records import EventRecord, PodActRecord, PodPlacement
 from streams.fold.forgetting import FORGOTTEN_AFTER
 from streams.fold.reducer import Output, Reducer
 from streams.fold.shelves import Shelves, on_shelf, put
-from streams.rules.pod_ends.actors import Act, act_of
+from streams.rules.pod_ends.actors import PodEndClaim, claim_of
 
 MOST: Final = 1_000
 """Number of announcements and ends of pods that are kept until the matching one arrives."""
 
 
 class Announcement(msgspec.Struct, frozen=True, array_like=True):
-    act: Act
+    claim: PodEndClaim
     at: datetime
     reason: str
     message: str
@@ -47,12 +47,12 @@ class State(msgspec.Struct, frozen=True, omit_defaults=True):
 def step(state: State, record: EventRecord | PodPlacement) -> tuple[State, Sequence[Output]]:
     if isinstance(record, PodPlacement):
         return _placed(state, record)
-    act = act_of(record.object) if record.change != "DELETED" else None
-    if act is None:
+    claim = claim_of(record.object) if record.change != "DELETED" else None
+    if claim is None:
         return state, ()
     event = record.object
-    announced = Announcement(act, event_time(event) or record.ts, event.reason, event.text, record.ts)
-    key = f"{act.namespace}/{act.pod}"
+    announced = Announcement(claim, event_time(event) or record.ts, event.reason, event.text, record.ts)
+    key = f"{claim.namespace}/{claim.pod}"
     state = msgspec.structs.replace(state, announced=put(state.announced, key, announced, MOST))
     place = on_shelf(state.ending, key)
     return state, (_passed_on(announced, place, record) if place else ())
@@ -72,14 +72,14 @@ def _placed(state: State, record: PodPlacement) -> tuple[State, Sequence[Output]
 
 def _passed_on(announced: Announcement, place: Place, record: EventRecord | PodPlacement) -> Sequence[Output]:
     """Return the announcement for the pod's node; nothing if it is about another pod with the same name."""
-    act = announced.act
-    if act.uid not in {"", place.uid}:
+    claim = announced.claim
+    if claim.uid not in {"", place.uid}:
         return ()
     record_of_act = PodActRecord(
         ts=record.ts,
         cluster=record.cluster,
         node=place.node,
-        **(act._asdict() | {"uid": place.uid}),
+        **(claim._asdict() | {"uid": place.uid}),
         reason=announced.reason,
         message=announced.message,
         at=announced.at,

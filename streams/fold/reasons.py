@@ -1,6 +1,7 @@
 """Explains a node's condition. No table stores these words: views compute them from their columns.
 
-Every function takes values, or columns as `Expression`. A column is null where a ratio or a percentage is not known.
+Every function takes values, or columns of a view (`streams.rules.values.expressions`). A column is null where a ratio
+or a percentage is not known.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""Reads the logs of a topic from their changelog. A log's state never goes back, however late a writer was. Pure.
+"""Holds each log's newest state and a partition's progress, rebuilt from a changelog. It does no I/O.
 
 1. A head is a log's state, and refers to the pieces of its parts. Heads are written under their writer's epoch, so
 that compaction keeps the last one of every writer. Pieces are never overwritten.
@@ -6,14 +6,16 @@ that compaction keeps the last one of every writer. Pieces are never overwritten
 2. A head refers only to pieces of its own epoch, and is written after they are acknowledged. So a writer that was
 stopped, taken over and resumed changes only what its own heads need.
 
-3. The furthest of a log's heads whose pieces are all present is its state.
+3. The furthest of a log's heads whose pieces are all present is its state, however late a writer was.
 
 4. After its own head is acknowledged, an owner deletes the records of earlier generations, and its own pieces that
 it no longer needs. It deletes nothing else of a log that continues.
 
-5. A new leader can lack the end of the changelog, and the owner may then write on. So a progress record carries a
-digest of the heads that it relies on. It counts only if the records before it have these heads, and no longer than
-the records after it leave each log as far.
+5. A new partition leader can lack the end of the changelog, and the owner may then write on. So a progress record
+carries a digest of the heads that it relies on. It counts only if the records before it contain exactly these heads.
+A later record that moves a log back behind them cancels it.
+
+The glossary defines head, piece, epoch and takeover (glossary.md#states-of-a-worker).
 """
 
 from collections import defaultdict
@@ -31,8 +33,8 @@ _MARK: Final = b"\0"
 _HEAD: Final = b"s"
 _PIECE: Final = b"t"
 _PROGRESS: Final = b"p"
-_NUMBER: Final = 8
-"""Bytes of a number in a key."""
+_NUMBER_BYTES: Final = 8
+"""Length of a number in a key, and of a digest."""
 
 
 class Epoch(NamedTuple):
@@ -59,25 +61,25 @@ class RecordKey(NamedTuple):
             return self.log
         kind = _PROGRESS if self.log is None else _HEAD if self.piece is None else _PIECE
         numbers = (*self.epoch, *(() if self.piece is None else (self.piece,)))
-        return _MARK + kind + b"".join(each.to_bytes(_NUMBER, "big") for each in numbers) + (self.log or b"")
+        return _MARK + kind + b"".join(each.to_bytes(_NUMBER_BYTES, "big") for each in numbers) + (self.log or b"")
 
     @classmethod
     def decode(cls, key: bytes) -> "RecordKey":
         """Read a key. One that `encode` did not write is the log's key of a version without epochs."""
         kind = key[1:2]
         numbers = 3 if kind == _PIECE else 2
-        log_at = 2 + numbers * _NUMBER
+        log_at = 2 + numbers * _NUMBER_BYTES
         if key[:1] != _MARK or kind not in {_HEAD, _PIECE, _PROGRESS} or len(key) < log_at:
             return cls(BEFORE_EPOCHS, key)
         generation, writer, *piece = [
-            int.from_bytes(key[at : at + _NUMBER], "big") for at in range(2, log_at, _NUMBER)
+            int.from_bytes(key[at : at + _NUMBER_BYTES], "big") for at in range(2, log_at, _NUMBER_BYTES)
         ]
         log = None if kind == _PROGRESS else key[log_at:]
         return cls(Epoch(generation, writer), log, *piece)
 
 
-_head: Final = msgspec.msgpack.Decoder(Head).decode
-_progress: Final = msgspec.msgpack.Decoder(int).decode
+_decode_head: Final = msgspec.msgpack.Decoder(Head).decode
+_decode_progress: Final = msgspec.msgpack.Decoder(int).decode
 encode_progress: Final = msgspec.msgpack.Encoder().encode
 """The value of a progress record: the offset before which all messages of the partition are in its states."""
 Headers: TypeAlias = Sequence[tuple[str, bytes]]
@@ -95,46 +97,49 @@ _NO_PROGRESS: Final = _Progress(0, 0)
 
 
 class LastMessage(NamedTuple):
-    """The last message that a state contains; none of its messages is newer than `newest_ms`, by Kafka's time."""
+    """The offset of the last message that a state contains, and Kafka's time of the newest one."""
 
     newest_ms: int
     offset: int
 
 
-class _Read:
-    __slots__ = ("far", "identity", "is_empty", "last", "pieces", "value")
+class _DecodedHead:
+    __slots__ = ("digest", "is_empty", "last", "pieces", "position", "value")
 
     def __init__(self, key: bytes, value: bytes) -> None:
-        head = _head(value)
+        head = _decode_head(value)
         self.value = value
-        self.far = head.far
-        self.identity = int.from_bytes(blake2b(b"%d %d %d " % head.far + key, digest_size=_NUMBER).digest())
+        self.position = head.position
+        hashed = blake2b(b"%d %d %d " % head.position + key, digest_size=_NUMBER_BYTES)
+        self.digest = int.from_bytes(hashed.digest())
         self.is_empty = head.is_empty
         self.last = None if head.newest is None else LastMessage(round(head.newest * 1000), head.offset - head.shift)
         self.pieces = frozenset(number for numbers in head.parts.values() for number in numbers)
 
 
 class _Log:
-    __slots__ = ("basis", "floor", "heads", "partition", "pieces")
+    __slots__ = ("counted_head", "floor", "heads", "partition", "pieces")
 
     def __init__(self, partition: int) -> None:
         self.partition = partition
-        self.heads: dict[Epoch, _Read] = {}
+        self.heads: dict[Epoch, _DecodedHead] = {}
         self.pieces: dict[Epoch, dict[int, bytes]] = {}
-        self.basis: _Read | None = None
-        """The head that is in the sum of its partition."""
+        self.counted_head: _DecodedHead | None = None
+        """Head counted in the partition's sum."""
         self.floor: tuple[int, int] | None = None
-        """The position of the head that its partition's progress relies on."""
+        """Position below which this log must not fall; None if no progress relies on it."""
 
-    def best(self) -> tuple[Epoch, _Read] | None:
+    def best(self) -> tuple[Epoch, _DecodedHead] | None:
         """Return the furthest head whose pieces are all present."""
         whole = [each for each in self.heads.items() if self._is_whole(*each)]
-        return max(whole, key=lambda each: (each[1].far[:2], each[0]), default=None)
+        return max(whole, key=lambda each: (each[1].position[:2], each[0]), default=None)
 
-    def basis_of(self, epoch: Epoch) -> _Read | None:
+    def head_for(self, epoch: Epoch) -> _DecodedHead | None:
         """Return the head that progress of this epoch relies on: its own or, before there is one, the furthest.
 
-        A paused writer of an earlier generation cannot change it. An empty state has nothing to lose.
+        None for an empty state: its loss is harmless. Once this epoch has its own complete head, earlier writers
+        cannot change the result. Until then their late heads can: the progress does not count, and messages are
+        folded again.
         """
         head = self.heads.get(epoch)
         if head is None or not self._is_whole(epoch, head):
@@ -142,83 +147,74 @@ class _Log:
             head = None if best is None else best[1]
         return None if head is None or head.is_empty else head
 
-    def went_back(self) -> bool:
-        """Tell whether the log's state is older than progress claims."""
-        if self.floor is None:
-            return False
-        best = self.best()
-        if best is not None and best[1].is_empty and best[1].far[:2] >= self.floor:
-            self.floor = None  # the log is about to be forgotten
-            return False
-        return best is None or best[1].far[:2] < self.floor
-
-    def _is_whole(self, epoch: Epoch, head: _Read) -> bool:
+    def _is_whole(self, epoch: Epoch, head: _DecodedHead) -> bool:
         return not head.pieces or head.pieces <= self.pieces.get(epoch, {}).keys()
 
     def is_empty_before(self, offset: int) -> bool:
         best = self.best()
         if best is None:
             return True
-        shift, reached, _ = best[1].far
+        shift, reached, _ = best[1].position
         return best[1].is_empty and reached - shift < offset
 
 
-def _identity(head: _Read | None) -> int:
-    return 0 if head is None else head.identity
+def _digest_of(head: _DecodedHead | None) -> int:
+    return 0 if head is None else head.digest
 
 
-class _Basis:
-    """A sum of hashes of the heads that progress of a partition relies on, whose order is not kept.
+class _HeadsDigest:
+    """Order-independent sum of the digests of a partition's heads.
 
-    There are many more logs and progress records than logs that change in between.
+    Updated only for changed logs, because few change between two progress records.
     """
 
-    __slots__ = ("_changed", "_epoch", "_found", "_sum")
+    __slots__ = ("_epoch", "_sum", "_uncommitted", "_unsummed")
 
     def __init__(self) -> None:
         self._epoch = BEFORE_EPOCHS
         self._sum = 0
-        self._changed: set[_Log] = set()
-        """Logs changed since the last sum, and those `_found` to have changed since progress counted."""
-        self._found: set[_Log] = set()
+        self._unsummed: set[_Log] = set()
+        """Logs that changed since the last sum."""
+        self._uncommitted: set[_Log] = set()
+        """Logs in the sum that changed since progress last counted."""
 
     def change(self, log: _Log) -> None:
-        self._changed.add(log)
+        self._unsummed.add(log)
 
-    def leave(self, log: _Log) -> None:
+    def remove(self, log: _Log) -> None:
         """Remove a log that now belongs to another partition."""
-        self._sum -= _identity(log.basis)
-        log.basis = log.floor = None
-        self._changed.discard(log)
-        self._found.discard(log)
+        self._sum -= _digest_of(log.counted_head)
+        log.counted_head = log.floor = None
+        self._unsummed.discard(log)
+        self._uncommitted.discard(log)
 
     def digest(self, epoch: Epoch, logs: Iterable[_Log]) -> bytes:
         """Return the digest for progress of this epoch; `logs` are all of the partition."""
         if epoch != self._epoch:
             self._epoch = epoch
-            self._changed.update(logs)
-        for log in self._changed:
-            before, log.basis = log.basis, log.basis_of(epoch)
-            self._sum += _identity(log.basis) - _identity(before)
-        self._found |= self._changed
-        self._changed.clear()
-        return (self._sum % (1 << 8 * _NUMBER)).to_bytes(_NUMBER)
+            self._unsummed.update(logs)
+        for log in self._unsummed:
+            before, log.counted_head = log.counted_head, log.head_for(epoch)
+            self._sum += _digest_of(log.counted_head) - _digest_of(before)
+        self._uncommitted |= self._unsummed
+        self._unsummed.clear()
+        return (self._sum % (1 << 8 * _NUMBER_BYTES)).to_bytes(_NUMBER_BYTES)
 
-    def count(self) -> None:
+    def commit(self) -> None:
         """Accept progress that relies on the last sum of heads."""
-        for log in self._found:
-            log.floor = None if log.basis is None else log.basis.far[:2]
-        self._found.clear()
+        for log in self._uncommitted:
+            log.floor = None if log.counted_head is None else log.counted_head.position[:2]
+        self._uncommitted.clear()
 
 
 class Changelog:
-    """Holds the states of a worker's partitions, and which writers' records exist of them."""
+    """Holds the states of a worker's partitions, and the keys of the records of each writer."""
 
     def __init__(self) -> None:
         self.owned: frozenset[int] = frozenset()
         """Partitions whose records by other writers were all read."""
         self._logs: dict[bytes, _Log] = {}
-        self._bases: defaultdict[int, _Basis] = defaultdict(_Basis)
+        self._digests: defaultdict[int, _HeadsDigest] = defaultdict(_HeadsDigest)
         self._progress: dict[int, _Progress] = {}
         self._progress_epochs: dict[int, set[Epoch]] = {}
 
@@ -231,18 +227,20 @@ class Changelog:
             self._delete(epoch, log, piece)
         else:
             found = self._logs.setdefault(log, _Log(partition))
-            if found.partition != partition:  # a publisher chose this partition, against our rule
-                self._bases[found.partition].leave(found)
+            if found.partition != partition:  # a producer chose another partition than our partitioner
+                self._digests[found.partition].remove(found)
                 found.partition = partition
-            self._bases[partition].change(found)
+            self._digests[partition].change(found)
             if piece is not None:
                 found.pieces.setdefault(epoch, {})[piece] = value
                 return
-            head, before = _Read(key, value), found.heads.get(epoch)
-            if before is None or head.far > before.far:  # records that were written are read again after a rebalance
+            head, before = _DecodedHead(key, value), found.heads.get(epoch)
+            if (
+                before is None or head.position > before.position
+            ):  # records that were written are read again after a rebalance
                 found.heads[epoch] = head
-                if head.pieces or head.is_empty:  # any other head takes its log further
-                    self._check(found)
+                if head.pieces or head.is_empty:  # a later non-empty head without pieces can only advance its log
+                    self._discard_progress_if_behind(found)
 
     def get(self, log: bytes) -> Stored | None:
         """Return the furthest state of a log."""
@@ -259,12 +257,12 @@ class Changelog:
         best = None if found is None else found.best()
         return best is not None and best[0] == epoch
 
-    def empty(self, following: Mapping[int, int]) -> list[tuple[int, bytes]]:
+    def logs_without_state(self, next_offsets: Mapping[int, int]) -> list[tuple[int, bytes]]:
         """List logs without a state, all of whose messages are before the next offset of their partition."""
         return [
             (each.partition, log)
             for log, each in self._logs.items()
-            if each.partition in following and each.is_empty_before(following[each.partition])
+            if each.partition in next_offsets and each.is_empty_before(next_offsets[each.partition])
         ]
 
     def covered(self, partition: int) -> int:
@@ -273,7 +271,7 @@ class Changelog:
 
     def progress(self, partition: int, epoch: Epoch, offset: int) -> tuple[bytes, bytes, Headers]:
         """Return the progress record for the current heads: key, value and headers."""
-        digest = self._bases[partition].digest(epoch, self._of(partition))
+        digest = self._digests[partition].digest(epoch, self._of(partition))
         return RecordKey(epoch, None).encode(), encode_progress(offset), [(RELIES_ON, digest)]
 
     def last(self, partition: int) -> LastMessage | None:
@@ -314,7 +312,7 @@ class Changelog:
                 yield RecordKey(epoch, log).encode(), head.value
 
     def superseded_progress(self, partition: int, by: Epoch) -> Iterator[bytes]:
-        """Yield the keys of progress records of other generations: a deleted group had higher ones."""
+        """Yield the keys of progress records of other generations, also of higher ones, left by a deleted group."""
         for epoch in sorted(self._progress_epochs.get(partition, set())):
             if epoch.generation != by.generation:
                 yield RecordKey(epoch, None).encode()
@@ -329,8 +327,8 @@ class Changelog:
         for gone in self._progress_epochs.keys() - partitions:
             del self._progress_epochs[gone]
             self._progress.pop(gone, None)
-        for gone in self._bases.keys() - partitions:
-            del self._bases[gone]
+        for gone in self._digests.keys() - partitions:
+            del self._digests[gone]
 
     def release(self) -> None:
         """End the ownership: other processes may write."""
@@ -340,7 +338,7 @@ class Changelog:
         found = self._logs.get(log)
         if found is None:
             return
-        self._bases[found.partition].change(found)
+        self._digests[found.partition].change(found)
         head = found.heads.get(epoch)
         if piece is None:
             found.heads.pop(epoch, None)
@@ -349,14 +347,19 @@ class Changelog:
             if not found.pieces[epoch]:
                 del found.pieces[epoch]
         if head is not None and (piece is None or piece in head.pieces):
-            self._check(found)
+            self._discard_progress_if_behind(found)
         if not found.heads and not found.pieces:
             del self._logs[log]
 
-    def _check(self, log: _Log) -> None:
-        if log.went_back():
-            log.floor = None
+    def _discard_progress_if_behind(self, log: _Log) -> None:
+        if log.floor is None:
+            return
+        best = log.best()
+        is_behind = best is None or best[1].position[:2] < log.floor
+        if is_behind:
             self._progress[log.partition] = self._progress[log.partition]._replace(offset=0)
+        if is_behind or (best is not None and best[1].is_empty):  # an empty log is about to be forgotten
+            log.floor = None
 
     def _apply_progress(self, partition: int, epoch: Epoch, value: bytes | None, digest: bytes | None) -> None:
         epochs = self._progress_epochs.setdefault(partition, set())
@@ -367,11 +370,11 @@ class Changelog:
                 self._progress[partition] = before._replace(generation=0)
             return
         epochs.add(epoch)
-        found = _Progress(epoch.generation, _progress(value))
-        basis = self._bases[partition]
-        if found >= before and digest in {None, basis.digest(epoch, self._of(partition))}:
+        found = _Progress(epoch.generation, _decode_progress(value))
+        heads_digest = self._digests[partition]
+        if found >= before and digest in {None, heads_digest.digest(epoch, self._of(partition))}:
             self._progress[partition] = found
-            basis.count()
+            heads_digest.commit()
 
     def _of(self, partition: int) -> Iterator[_Log]:
         return (each for each in self._logs.values() if each.partition == partition)

@@ -113,7 +113,7 @@ class Head(msgspec.Struct, array_like=True):
     """Minute that a log without any reducer's state has reached."""
 
     @property
-    def far(self) -> tuple[int, int, int]:
+    def position(self) -> tuple[int, int, int]:
         """Return a sort key: later heads of a log are greater. A recreated topic shifts its offsets up."""
         return self.shift, self.offset, self.number
 

@@ -178,7 +178,8 @@ class HoleChecker:
         """Tell whether the topic has no message from `first` up to but not including `end`; False if Kafka does not
         answer.
 
-        Kafka deletes nothing in the middle of a topic that is not compacted, so a hole there is not a gap.
+        Kafka deletes nothing in the middle of a topic that is not compacted, so a hole there is not a gap. Any other
+        hole is added to the gaps.
         """
         if self._known.get(partition) == (first, end):
             return True

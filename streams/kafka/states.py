@@ -154,7 +154,9 @@ class LogStates:
         """
         unwritten, self._unwritten = self._unwritten, {}
         forgotten = [
-            log for log in starmap(StateKey, self._changelog.empty(ownership.following)) if log not in unwritten
+            log
+            for log in starmap(StateKey, self._changelog.logs_without_state(ownership.following))
+            if log not in unwritten
         ]
         if not ownership.is_ours():
             return False

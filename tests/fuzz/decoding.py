@@ -13,7 +13,7 @@ from common.scrub import scrub
 from fuzz.reading import HERE, file_of, is_told
 from fuzz.target import Target, capture_lines, objects, texts_of
 from ingest.files.documents import Bad
-from ingest.files.dumps import DumpFile, Snapshot, read_dump
+from ingest.files.dumps import DumpContext, DumpFile, read_dump
 from ingest.files.envelope import ERROR_TYPES, decode_line
 from ingest.files.lines import Meter, SourceError
 from ingest.files.yaml_documents import yaml_parts
@@ -103,7 +103,7 @@ def check_dump(data: bytes) -> None:
     """A saved answer of kubectl or a kubelet: objects, parts with a known reason, or a SourceError in words."""
     path = file_of(data[1:], NAMES[sum(data[:1]) % len(NAMES)])
     try:
-        for entry in read_dump([DumpFile(path, in_folder=False)], Meter(), Snapshot("c", "", None, Counter(), [])):
+        for entry in read_dump([DumpFile(path, in_folder=False)], Meter(), DumpContext("c", "", None, Counter(), [])):
             if isinstance(entry, Unreadable):
                 is_told(entry)
             else:

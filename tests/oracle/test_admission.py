@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ingest.model.cpuset import format_cpuset
 from ingest.model.machine import Cpu
 from oracle.programs import Oracles
-from streams.rules.numa.cpu_assignment import Assignment
+from streams.rules.numa.cpu_assignment import StaticPolicyOptions
 from streams.rules.numa.memory_checkpoint import MemoryNode, MemoryTable
 from streams.rules.numa.topology import numa_topology
 from streams.rules.numa.topology_manager import Machine, Policy, Request, Scope, Settings, admit
@@ -142,7 +142,7 @@ def cases(draw: st.DrawFn) -> Case:
         Settings(
             policy,
             scope,
-            assignment=Assignment(**{OPTIONS[name]: True for name in options}),
+            assignment=StaticPolicyOptions(**{OPTIONS[name]: True for name in options}),
             prefer_closest=near,
         ),
         [

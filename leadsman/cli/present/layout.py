@@ -159,7 +159,7 @@ def _is_sentence(column: Column) -> bool:
 
 
 def _row(cells: Sequence[str], into: Sequence[_Set]) -> Iterator[str]:
-    """Return the lines of a row; a folded cell continues below its beginning."""
+    """Yield the lines of a row; a folded cell continues below its beginning."""
     parts = [_parts(cell, each) for cell, each in zip(cells, into, strict=True)]
     for line in zip_longest(*parts, fillvalue=""):
         yield GAP.join(_put(part, each) for part, each in zip(line, into, strict=True)).rstrip()

@@ -87,7 +87,7 @@ def _loud(view: Overview) -> list[Alert]:
 
 
 def _forewarned(view: Overview, found: Sequence[Item]) -> Iterator[Item]:
-    """Return alerts about a scarce resource without a row of their own: they join other findings about it."""
+    """Yield alerts about a scarce resource without a row of their own: they join other findings about it."""
     nodes = {node.name: node for node in view.nodes}
     left: dict[tuple[str, str], list[Alert]] = {}
     for alert in _loud(view):
@@ -275,7 +275,7 @@ def _save_summary(node: str) -> Step:
 
 
 def _without_news(view: Overview, items: Sequence[Item]) -> Iterator[Item]:
-    """Return alerts whose state is unknown, because data is missing, and that have no item."""
+    """Yield alerts whose state is unknown, because data is missing, and that have no item."""
     stale = {node.name for node in view.nodes if node.stale}
     lost = [alert for alert in view.alerts or () if alert.unknown and (alert.node in stale or view.evidence.stale)]
     if view.evidence.aged:

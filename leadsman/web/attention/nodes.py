@@ -89,7 +89,7 @@ def check_machine(node: str) -> Step:
 
 
 def cordoned_by_event(view: Overview) -> Iterator[Item]:
-    """Return words for a cordon that only an Event shows."""
+    """Yield a card for a cordon that only an Event shows."""
     if rows := view.event_cordons:
         title = "Cordoned (from an Event)" if view.node else f"{counted(len(rows), 'node')} cordoned (from an Event)"
         nodes, text = tuple(row["node"] for row in rows), "No Node object in the data shows it."

@@ -9,7 +9,7 @@ from leadsman.web.reading.words import duration, plainly, timestamp
 
 
 def unknowns(view: Overview) -> list[tuple[str, tuple[str, ...]]]:
-    """Yield a sentence and its nodes for everything that is assumed, a lower bound, missing or unreadable."""
+    """Return a sentence and its nodes for everything that is assumed, a lower bound, missing or unreadable."""
     return [*_unseen(view), *uncertain(view), *_missing(view), *_sources(view)]
 
 

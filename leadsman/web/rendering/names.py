@@ -82,7 +82,7 @@ def _crosses(line: Course, place: NameBox) -> bool:
 
 
 def _within(line: Course, left: float, right: float) -> Iterable[float]:
-    """Return its heights between two x positions, and where it enters and leaves."""
+    """Yield the heights of a line between two x positions, and where it enters and leaves."""
     for (x, y), (following, next_y) in pairwise(line):
         if following < left or x > right:
             continue

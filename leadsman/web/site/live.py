@@ -41,7 +41,7 @@ class Pulse:
         return self._closed or self.readers >= MOST_READERS
 
     async def send(self, response: web.StreamResponse, cluster: str, seen: str) -> None:
-        """Yield server-sent events until the client disconnects or `close`; `seen` is the client's mark, empty for
+        """Send server-sent events until the client disconnects or `close`; `seen` is the client's mark, empty for
         none. `changed` has the new mark as its id, `same` is a heartbeat, and `down` means that the database does not
         answer.
         """

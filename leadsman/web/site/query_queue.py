@@ -15,7 +15,7 @@ from sql.database.errors import DatabaseError, DatabaseUnreachable
 from sql.database.open import Database, Stop, end
 
 MOST_WAITING: Final = 32
-"""Maximum number of requests that wait for the database; others are refused."""
+"""Maximum number of requests that run or wait for the database; others are refused."""
 KEPT_SECONDS: Final = 1.0
 """Time for which an answer is reused for the same question, because all clients of a live page ask at once."""
 MOST_KEPT: Final = 64
@@ -106,7 +106,7 @@ class QueryQueue:
             await asyncio.sleep(LOOK_SECONDS)
 
     def why_not(self) -> list[str]:
-        """Yield reasons why no page can be served."""
+        """Return the reasons why no page can be served."""
         if self._running is not None and monotonic() - self._running[2] > STUCK_SECONDS:
             return ["the database has not answered for over a minute"]
         return [self._problem] if self._problem else []

@@ -9,6 +9,6 @@
 SELECT cluster, node, condition, started_at, ended_at, pods, namespaces, owners
 FROM admission_storms
 WHERE pods >= {pods:UInt32}
-    AND {asked cluster, node}
+    AND {filters cluster, node}
     AND started_at >= {since:DateTime64(6)} AND started_at < {until:DateTime64(6)}
 ORDER BY started_at, cluster, node, condition

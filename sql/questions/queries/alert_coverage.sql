@@ -4,5 +4,5 @@
 -- param cluster
 SELECT cluster, alertname, input, can_fire, nodes_without, nodes, without_it, first_nodes_without
 FROM alert_coverage
-WHERE nodes_without > 0 AND {asked cluster}
+WHERE nodes_without > 0 AND {filters cluster}
 ORDER BY can_fire, cluster, alertname, input

@@ -14,5 +14,5 @@ FROM (
     FROM alerts FINAL
     GROUP BY cluster, fingerprint, starts_at
 )
-WHERE {asked cluster, node} AND starts_at >= {since:DateTime64(6)} AND starts_at < {until:DateTime64(6)}
+WHERE {filters cluster, node} AND starts_at >= {since:DateTime64(6)} AND starts_at < {until:DateTime64(6)}
 ORDER BY starts_at DESC, alertname, node, cluster, fingerprint

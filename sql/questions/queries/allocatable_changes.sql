@@ -19,5 +19,5 @@ FROM (
     WINDOW w AS (PARTITION BY cluster, node ORDER BY ts ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
 )
 WHERE nth > 1 AND (toString(now) != toString(now_before) OR toString(has) != toString(has_before))
-    AND {asked cluster, node, ts}
+    AND {filters cluster, node, ts}
 ORDER BY ts, cluster, node

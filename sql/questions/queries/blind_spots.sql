@@ -7,5 +7,5 @@
 SELECT cluster, ts, verdict, node, namespace, pod, evidence, test, scheduler_version
 FROM scheduler_blind_spots
 WHERE ({verdict:String} = '' OR verdict = {verdict:String})
-    AND {asked cluster}
+    AND {filters cluster}
 ORDER BY ts, cluster, test, namespace, pod, node

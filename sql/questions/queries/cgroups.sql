@@ -7,5 +7,5 @@ SELECT
     cluster, node, namespace, pod, qos_class, cpu_request_millicores, cpu_shares, cpu_percent, cpu_weight,
     runtime_cpu_weight, cpu_quota_microseconds, cpu_period_microseconds, memory_limit_bytes, qos_cpu_shares, cgroup
 FROM pod_cgroups
-WHERE {asked node, cluster}
+WHERE {filters node, cluster}
 ORDER BY cluster, node, namespace, pod

@@ -8,5 +8,5 @@ SELECT
     round(used_millicores) AS used_millicores, request_millicores, limit_millicores, round(neighbours_over_millicores) AS neighbours_over_millicores, ts
 FROM pod_cpu
 WHERE ({node:String} = '' OR node = {node:String}) AND verdict != ''
-    AND {asked cluster}
+    AND {filters cluster}
 ORDER BY pod_cpu.some_percent DESC NULLS LAST, cluster, node, namespace, pod

@@ -38,5 +38,5 @@ FROM (
     ) AS p ON p.cluster = n.cluster AND p.node = n.node AND p.ts = n.ts
     WHERE (n.cluster, n.node, n.ts) IN (SELECT cluster, node, last_at FROM last_samples) AND n.nodefs_used_bytes IS NOT NULL
 )
-WHERE {asked node, cluster, namespace} AND ({kind:String} = '' OR kind = {kind:String})
+WHERE {filters node, cluster, namespace} AND ({kind:String} = '' OR kind = {kind:String})
 ORDER BY if({kind:String} = 'pod', NULL, bytes_per_second) DESC NULLS LAST, used_bytes DESC NULLS LAST, cluster, node, kind, namespace, pod, volume

@@ -16,7 +16,7 @@ SELECT
     argMax(message, (ts, message)) AS last_message
 FROM node_events
 WHERE ({type:String} = '' OR type = {type:String})
-    AND {asked cluster, node, namespace, ts}
+    AND {filters cluster, node, namespace, ts}
 GROUP BY cluster, node, type, reason, object_kind, component
 HAVING {uncertain:UInt8} = 0 OR states_uncertain > 0
 ORDER BY occurrences DESC, cluster, node, type, reason, object_kind, component

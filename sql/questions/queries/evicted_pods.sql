@@ -39,5 +39,5 @@ LEFT JOIN (
     FROM rank_accuracy
 ) AS a USING (cluster, node, uid, ts)
 WHERE ({ranked:UInt8} = 0 OR a.rank_when_evicted IS NOT NULL) AND cause != 'admission' AND ({namespace:String} = '' OR namespace = {namespace:String})
-    AND {asked cluster, node, ts}
+    AND {filters cluster, node, ts}
 ORDER BY ts, cluster, node, pod

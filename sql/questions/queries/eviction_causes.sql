@@ -8,6 +8,6 @@ SELECT
     cluster, node, cause, resource, signal, count() AS pods, min(ts) AS first_at, max(ts) AS last_at,
     countIf(evidence = 'status') AS without_an_event
 FROM pod_evictions
-WHERE {asked cluster, node, ts}
+WHERE {filters cluster, node, ts}
 GROUP BY cluster, node, cause, resource, signal
 ORDER BY pods DESC, cluster, node, cause, resource, signal

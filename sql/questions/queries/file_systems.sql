@@ -7,5 +7,5 @@ SELECT
     cluster, node, mount_point, device, kind, available_bytes, capacity_bytes,
     round(100 * available_bytes / capacity_bytes, 1) AS available_percent, used_bytes, inodes_free, inodes, images_known, warning, ts
 FROM unguarded_file_systems
-WHERE {asked node, cluster}
+WHERE {filters node, cluster}
 ORDER BY available_percent, cluster, node, mount_point

@@ -28,5 +28,5 @@ LEFT JOIN (
 ) AS g USING (cluster, node)
 WHERE ({resource:String} = '' OR resource = {resource:String})
     AND ({limited:UInt8} = 0 OR (limits IS NOT NULL AND allocatable > 0))
-    AND {asked cluster, node}
+    AND {filters cluster, node}
 ORDER BY if({limited:UInt8} = 1, limits_percent, 0) DESC, cluster, node, resource

@@ -70,5 +70,5 @@ LEFT JOIN (
 ) AS p USING (cluster, node)
 WHERE ({broken:UInt8} = 0 OR g.verdict NOT IN ('', 'recovered'))
     AND ({episodes:UInt8} = 0 OR g.verdict != '')
-    AND {asked cluster, node}
+    AND {filters cluster, node}
 ORDER BY verdict IN ('', 'recovered'), since, usage_percent DESC NULLS FIRST, cluster, node, reason

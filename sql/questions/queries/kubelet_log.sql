@@ -10,5 +10,5 @@ SELECT
     cluster, ts, node, said, resource, namespace, pod, pods, image, amount_bytes, message, time_known, earliest,
     latest
 FROM kubelet_log FINAL
-WHERE {asked cluster, node, namespace} AND ({said:String} = '' OR said = {said:String}) AND {asked ts}
+WHERE {filters cluster, node, namespace} AND ({said:String} = '' OR said = {said:String}) AND {filters ts}
 ORDER BY ts, cluster, node, said, pod

@@ -5,6 +5,6 @@
 -- param cluster
 SELECT cluster, ts, verdict, rank_correlation, gap_ratio, oldest_nodes, oldest_ratio, youngest_nodes, youngest_ratio, free_cpus, largest_fit_cpus, explanation
 FROM late_joiners
-WHERE {asked cluster}
+WHERE {filters cluster}
 ORDER BY cluster, ts DESC
 LIMIT 1 BY cluster

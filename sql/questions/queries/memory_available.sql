@@ -4,7 +4,7 @@
 -- needs machine use
 -- param cluster, node
 WITH
-    seen AS (SELECT * FROM machine_memory WHERE {asked node, cluster} ORDER BY ts DESC LIMIT 1 BY cluster, node),
+    seen AS (SELECT * FROM machine_memory WHERE {filters node, cluster} ORDER BY ts DESC LIMIT 1 BY cluster, node),
     near AS (
         SELECT cluster, node, argMin((s.memory_available_bytes, s.memory_usage_bytes), abs(dateDiff('millisecond', s.ts, m.ts))) AS kubelet
         FROM node_samples AS s

@@ -24,7 +24,7 @@ WITH
             ) AS place
         FROM signal_history
         WHERE (cluster, node, signal, ts) IN (SELECT cluster, node, signal, toStartOfInterval(last_at, toIntervalMinute(5)) FROM last_signals)
-            AND {asked cluster, node}
+            AND {filters cluster, node}
     ),
     chosen AS (SELECT * FROM nearest WHERE if({signal:String} = '', place = 1, {signal:String} IN ('all', signal))),
     of_samples AS (

@@ -6,5 +6,5 @@
 SELECT cluster, node, resource, round(requested_ratio, 3) AS requested_ratio, round(mean_ratio, 3) AS mean_ratio, cause, since, evidence
 FROM node_imbalance
 WHERE cause != '' AND ({node:String} = '' OR node = {node:String})
-    AND {asked cluster}
+    AND {filters cluster}
 ORDER BY cluster, resource, abs(requested_ratio - mean_ratio) DESC, node

@@ -7,5 +7,5 @@ SELECT
     cluster, node, resource, verdict, reserved, advised_reserved, hard_threshold, advised_threshold, outside_pods, fastest_fall,
     round(measured_seconds / 3600, 1) AS measured_hours, arithmetic
 FROM node_sizing
-WHERE {asked node, cluster}
+WHERE {filters node, cluster}
 ORDER BY indexOf(['too_little', 'generous', 'enough', 'unknown'], verdict), cluster, node, resource

@@ -9,6 +9,6 @@ SELECT
     arraySort(arrayFilter(each -> each != '', arrayMap(each -> extract(each, '^node-role\\.kubernetes\\.io/(.+)$'), mapKeys(labels)))) AS roles,
     pool, zone_key, taints, problems, allocatable
 FROM nodes
-WHERE {asked cluster, node}
+WHERE {filters cluster, node}
 ORDER BY cluster, node, ts DESC
 LIMIT 1 BY cluster, node

@@ -6,5 +6,5 @@
 -- param cluster, node
 SELECT cluster, node, state, since, until, before, message, last_sample_at, silent_seconds, lease_age_seconds
 FROM not_ready
-WHERE {asked node, cluster}
+WHERE {filters node, cluster}
 ORDER BY until IS NULL DESC, since DESC, cluster, node

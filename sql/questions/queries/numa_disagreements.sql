@@ -6,5 +6,5 @@
 -- param cluster, node, since, until
 SELECT cluster, ts, node, if(numa_node < 0, NULL, numa_node) AS numa_node, source_a, value_a, source_b, value_b, explanation
 FROM numa_disagreements
-WHERE {asked cluster, node, ts}
+WHERE {filters cluster, node, ts}
 ORDER BY ts, cluster, node, numa_node

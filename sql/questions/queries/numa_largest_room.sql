@@ -19,6 +19,6 @@ FROM (
     ORDER BY available IS NOT NULL DESC, ts DESC
     LIMIT 1 BY cluster, node, numa_node, resource
 )
-WHERE allocatable > 0 AND {asked node, cluster} AND ({resource:String} = '' OR resource = {resource:String})
+WHERE allocatable > 0 AND {filters node, cluster} AND ({resource:String} = '' OR resource = {resource:String})
 GROUP BY cluster, node, resource
 ORDER BY cluster, node, resource

@@ -48,5 +48,5 @@ LEFT JOIN (
     FROM kubelet_settings
     GROUP BY cluster, node
 ) AS s USING (cluster, node)
-WHERE {asked cluster, node}
+WHERE {filters cluster, node}
 ORDER BY cluster, scope, if({by:String} = 'node', largest_fit_cpus, NULL) DESC NULLS LAST, if({by:String} = 'node', skew_ratio, NULL) DESC NULLS LAST, node, numa_node

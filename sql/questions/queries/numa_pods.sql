@@ -20,5 +20,5 @@ FULL OUTER JOIN (
 ) AS a USING (cluster, node, namespace, pod, container)
 LEFT JOIN numa_remote_memory AS m USING (cluster, node, namespace, pod)
 WHERE ({spanning:UInt8} = 0 OR length(numa_nodes) > 1)
-    AND {asked cluster, node}
+    AND {filters cluster, node}
 ORDER BY aligned ASC NULLS LAST, cluster, node, namespace, pod, container, p.uid, p.ts, a.ts

@@ -6,5 +6,5 @@
 -- param scope String 'cluster': cluster or node
 SELECT cluster, scope, node, strategy, skew_ratio, largest_fit_cpus, stranded_cpus, spanning_pods, unplaced_pods, pods, ts
 FROM numa_whatif
-WHERE scope = {scope:String} AND {asked cluster}
+WHERE scope = {scope:String} AND {filters cluster}
 ORDER BY cluster, node, strategy

@@ -6,5 +6,5 @@
 -- param cluster, since, until
 SELECT cluster, namespace, owner, started_at, ended_at, kills, pods, nodes, first_nodes, system_ooms, cause
 FROM oom_storms
-WHERE {asked cluster} AND ended_at >= {since:DateTime64(6)} AND ended_at < {until:DateTime64(6)}
+WHERE {filters cluster} AND ended_at >= {since:DateTime64(6)} AND ended_at < {until:DateTime64(6)}
 ORDER BY ended_at DESC, cluster, namespace, owner

@@ -11,5 +11,5 @@ SELECT
     free_cpus, largest_fit_cpus, topology_manager_policy, numa_source, numa_fidelity
 FROM pending_fit
 WHERE ({pod:String} = '' OR pod = {pod:String})
-    AND {asked namespace, node, cluster}
+    AND {filters namespace, node, cluster}
 ORDER BY cluster, namespace, pod, fits DESC NULLS LAST, node

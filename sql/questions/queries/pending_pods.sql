@@ -23,7 +23,7 @@ FROM (
     FROM (
         SELECT *
         FROM scheduling_failures
-        WHERE {asked namespace}
+        WHERE {filters namespace}
         ORDER BY text_source = 'condition' DESC, ts DESC
         LIMIT 1 BY cluster, namespace, pod, uid
     ) AS f
@@ -49,7 +49,7 @@ FROM (
         WHERE reason = 'FailedScheduling' AND object_kind = 'Pod'
             AND (cluster, namespace, object_name, object_uid) NOT IN (SELECT cluster, namespace, pod, uid FROM scheduling_failures)
             AND (cluster, namespace, object_name, object_uid) NOT IN (SELECT cluster, namespace, pod, uid FROM pod_bindings WHERE change = 'pending' AND waits_for != '')
-            AND {asked namespace, cluster}
+            AND {filters namespace, cluster}
         GROUP BY cluster, namespace, object_name, object_uid
     ) AS e
     LEFT JOIN (
@@ -63,7 +63,7 @@ FROM (
     FROM (
         SELECT cluster, namespace, pod, uid, argMax((ts, change, waits_for), ts) AS last
         FROM pod_bindings
-        WHERE {asked namespace, cluster}
+        WHERE {filters namespace, cluster}
         GROUP BY cluster, namespace, pod, uid
     )
     WHERE last.2 = 'pending'

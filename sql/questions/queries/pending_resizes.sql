@@ -5,5 +5,5 @@
 -- param cluster, node
 SELECT cluster, node, namespace, pod, state, ts AS since, more, must_go, message
 FROM pending_resizes
-WHERE {asked cluster, node}
+WHERE {filters cluster, node}
 ORDER BY ts, cluster, node, namespace, pod

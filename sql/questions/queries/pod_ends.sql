@@ -10,5 +10,5 @@
 SELECT ts, cluster, node, namespace, pod, container, cause, actor, reason, exit_code, restarted, deleted, witness,
     owner_kind, owner_name, message, time_known, earliest, latest, restart_policy
 FROM pod_ends
-WHERE {asked node, namespace} AND ({cause:String} = '' OR cause = {cause:String}) AND {asked cluster, ts}
+WHERE {filters node, namespace} AND ({cause:String} = '' OR cause = {cause:String}) AND {filters cluster, ts}
 ORDER BY ts, cluster, node, namespace, pod, container

@@ -16,6 +16,6 @@ SELECT
     countIf(acts_first NOT IN ('', threshold)) AS something_else_would_act_first,
     countIf(gc_first) AS image_gc_would_act_first
 FROM forecast_accuracy
-WHERE {asked cluster}
+WHERE {filters cluster}
 GROUP BY signal, threshold, ahead
 ORDER BY signal, threshold, min(predicted_seconds)

@@ -12,7 +12,7 @@ WITH changes AS (
         cluster, node, condition, ts, status, evidence, lasted_seconds, row_number() OVER each AS place,
         leadInFrame(toNullable(ts)) OVER (each ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS next_at
     FROM pressure_changes
-    WHERE NOT kubelet_restart AND {asked cluster, node}
+    WHERE NOT kubelet_restart AND {filters cluster, node}
     WINDOW each AS (PARTITION BY cluster, node, condition ORDER BY ts)
 ),
 episodes AS (

@@ -8,5 +8,5 @@ SELECT
     cluster, node, condition, ts AS hour, changes, pressure_seconds, longest_relief_seconds, transition_seconds,
     joining_transition_seconds, settings_assumed
 FROM pressure_oscillation
-WHERE changes >= {changes:UInt32} AND {asked cluster, node}
+WHERE changes >= {changes:UInt32} AND {filters cluster, node}
 ORDER BY hour, cluster, node, condition

@@ -17,7 +17,7 @@ SELECT
     argMax(tuple(high_percent), ts).1 AS high_percent,
     argMax(tuple(low_percent), ts).1 AS low_percent
 FROM image_pulls
-WHERE {asked ts, cluster, node}
+WHERE {filters ts, cluster, node}
 GROUP BY cluster, node, image
 HAVING pulls_again >= {again:UInt32}
 ORDER BY pulls_again DESC, cluster, node, image

@@ -17,5 +17,5 @@ LEFT JOIN (
     FROM numa_admission_failures
 ) AS n USING (cluster, node, namespace, pod, uid)
 WHERE ({numa:UInt8} = 0 OR requested_cpus IS NOT NULL)
-    AND {asked node, namespace, cluster, ts}
+    AND {filters node, namespace, cluster, ts}
 ORDER BY ts, cluster, node, namespace, pod

@@ -47,5 +47,5 @@ LEFT JOIN (
     GROUP BY cluster, uid
 ) AS h USING (cluster, uid)
 WHERE notEmpty(verdict) AND ({verdict:String} = '' OR has(verdict, {verdict:String}))
-    AND {asked namespace, cluster, node}
+    AND {filters namespace, cluster, node}
 ORDER BY has(verdict, 'exceeded') DESC, resource != 'memory', abs(unused) DESC NULLS LAST, cluster, node, namespace, pod, resource

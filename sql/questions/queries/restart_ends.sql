@@ -6,5 +6,5 @@
 -- param cluster, node
 SELECT cluster, node, verdict, namespace, pod, container, cpus, free_cpus
 FROM restart_ends
-WHERE {asked node, cluster}
+WHERE {filters node, cluster}
 ORDER BY cluster, verdict, node, namespace, pod, container

@@ -13,5 +13,5 @@ FROM (
         lagInFrame(toNullable(ts)) OVER (PARTITION BY cluster, node ORDER BY ts ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS before
     FROM node_samples
 )
-WHERE before IS NOT NULL AND gap_seconds >= {seconds:UInt32} AND {asked cluster, node, ts}
+WHERE before IS NOT NULL AND gap_seconds >= {seconds:UInt32} AND {filters cluster, node, ts}
 ORDER BY gap_from, cluster, node

@@ -11,5 +11,5 @@ SELECT
     listed_nodes, nodes_known, said
 FROM scheduling_attempts
 WHERE ({pod:String} = '' OR pod = {pod:String})
-    AND {asked cluster, namespace, node, ts}
+    AND {filters cluster, namespace, node, ts}
 ORDER BY ts, cluster, namespace, pod, score DESC, node

@@ -16,5 +16,5 @@ WHERE (cluster, scheduler, ts) IN
         )
         WHERE scheduler = '' OR seen >= newest - INTERVAL 5 MINUTE
     )
-    AND {asked cluster}
+    AND {filters cluster}
 ORDER BY cluster, scheduler, indexOf(['active', 'backoff', 'unschedulable', 'gated'], queue)

@@ -17,6 +17,6 @@ SELECT
     countIf(NOT truncated AND prefilter = '' AND reason_sum < nodes_total) AS texts_with_too_few_reasons
 FROM scheduling_failures
 LEFT ARRAY JOIN mapKeys(reasons) AS reason, mapValues(reasons) AS nodes
-WHERE {asked namespace, cluster, ts}
+WHERE {filters namespace, cluster, ts}
 GROUP BY cluster, since, reason
 ORDER BY since, cluster, pods DESC, reason

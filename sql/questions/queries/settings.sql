@@ -11,6 +11,6 @@ SELECT
     system_reserved_cgroup, kube_reserved_cgroup, cgroup_driver, max_pods, pod_pids_limit, cpu_quota_enforced,
     cpu_quota_period_seconds, intended_by
 FROM kubelet_settings
-WHERE {asked cluster, node}
+WHERE {filters cluster, node}
 ORDER BY cluster, node, ts DESC
 LIMIT 1 BY cluster, node

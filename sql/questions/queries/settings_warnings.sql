@@ -5,6 +5,6 @@
 -- param cluster, node
 SELECT cluster, rule, subject, count() AS nodes, arraySlice(arraySort(groupArray(node)), 1, 5) AS first_nodes, problem, advice
 FROM kubelet_warnings
-WHERE {asked node, cluster}
+WHERE {filters node, cluster}
 GROUP BY cluster, rule, subject, problem, advice
 ORDER BY cluster, nodes DESC, rule, subject, problem

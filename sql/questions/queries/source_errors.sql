@@ -7,6 +7,6 @@ SELECT
     max(silent_seconds) AS longest_silence_seconds,
     argMax(error, (ts, error)) AS last_error
 FROM source_errors
-WHERE {asked cluster, node, ts}
+WHERE {filters cluster, node, ts}
 GROUP BY cluster, node, resource, kind
 ORDER BY last_at DESC, cluster, node, resource, kind

@@ -32,5 +32,5 @@ FROM (
     WHERE {rows:String} IN ('', 'pods')
 )
 WHERE (greatest(coalesce(cpu_some, 0), coalesce(memory_some, 0), coalesce(io_some, 0)) >= {percent:Float64} OR swap_usage_bytes > 0)
-    AND {asked cluster, node, ts}
+    AND {filters cluster, node, ts}
 ORDER BY ts, cluster, node, namespace, pod

@@ -24,7 +24,7 @@ FROM (
     FROM pod_bindings
     WHERE {all:UInt8} = 1
 )
-WHERE {asked node}
+WHERE {filters node}
     AND ({namespace:String} = '' OR empty(namespaces) OR has(namespaces, {namespace:String}))
-    AND {asked cluster, ts}
+    AND {filters cluster, ts}
 ORDER BY ts, cluster, node, kind, what

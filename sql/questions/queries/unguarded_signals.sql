@@ -5,5 +5,5 @@
 -- param cluster, node
 SELECT cluster, node, signal, available, capacity, round(100 * available / nullIf(capacity, 0), 1) AS available_percent, reason, consequence
 FROM unguarded_signals
-WHERE {asked node, cluster}
+WHERE {filters node, cluster}
 ORDER BY available_percent, cluster, node, signal

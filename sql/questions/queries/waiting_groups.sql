@@ -36,7 +36,7 @@ FROM
             reason IN ('Pending', 'Unschedulable', 'Preempted')
                 OR (startsWith(reason, 'EvictedDueTo') AND NOT match(reason, '^EvictedDueTo(Deactivated|InactiveWorkload)')) AS waits
         FROM node_events
-        WHERE object_kind IN ('Workload', 'PodGroup') AND {asked cluster, namespace}
+        WHERE object_kind IN ('Workload', 'PodGroup') AND {filters cluster, namespace}
     )
     GROUP BY cluster, namespace, object_kind, object_name, object_uid
 )

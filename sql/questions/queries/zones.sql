@@ -10,6 +10,6 @@ SELECT
     max(count()) OVER (PARTITION BY cluster) > min(count()) OVER (PARTITION BY cluster) AS uneven,
     arraySort(groupUniqArray(kubelet_version)) AS kubelet_versions
 FROM (SELECT * FROM nodes ORDER BY ts DESC LIMIT 1 BY cluster, node)
-WHERE NOT deleted AND {asked cluster}
+WHERE NOT deleted AND {filters cluster}
 GROUP BY cluster, zone_key
 ORDER BY cluster, zone_key

@@ -85,7 +85,7 @@ class SilenceFilter:
         return DeliveryState.of(judged_at, self.receiver.parked, self._withheld, mark, more=self.is_in_doubt)
 
     async def deliver(self, news: Sequence[Received], states: AlertStates) -> None:
-        """Deliver like a receiver. `standing` includes silenced alerts."""
+        """Deliver like a receiver. `states` includes silenced alerts."""
         firing = {each.alert.fingerprint: each for each in states.firing()}
         silenced = {fingerprint for fingerprint, each in firing.items() if self._is_silenced(each)}
         if self._is_in_doubt:

@@ -33,7 +33,7 @@ _OFFLINE: Final = NumaNumbers(WHOLE_NODE, 0, 0, 0, 0, 0, 0)
 
 
 def allocation_rows(state: State, ts: datetime, best: Account, accounts: Sequence[Account]) -> list[NumaAllocation]:
-    """Yield a row for each NUMA node, and a row of zeros for each one that has disappeared."""
+    """Return a row for each NUMA node, and a row of zeros for each one that has disappeared."""
     machine = {node.numa_node: node for node in best.topology.numa_nodes} if best.topology else {}
     rows = [
         _allocation(state, ts, best, each, witnesses(best, accounts, each.numa_node), machine.get(each.numa_node))
@@ -46,7 +46,7 @@ def allocation_rows(state: State, ts: datetime, best: Account, accounts: Sequenc
 
 
 def pod_rows(state: State, ts: datetime, best: Account | None) -> list[NumaPod]:
-    """Yield a row for each container that holds CPUs, by the best account that knows pods, or that released them."""
+    """Return a row for each container that holds CPUs, by the best account that knows pods, or that released them."""
     rows = [] if best is None else [*_held(state, ts, best)]
     now = {pod_key(row) for row in rows}
     gone = [row for key, row in state.shown.pods.items() if row.cpus and key not in now]
@@ -78,7 +78,7 @@ def skew_row(state: State, ts: datetime, best: Account, spanning_pods: int) -> N
 
 
 def resource_rows(state: State, ts: datetime) -> list[NumaResource]:
-    """Yield memory by the kubelet's checkpoint, and memory and devices by podresources and NodeResourceTopology."""
+    """Return memory by the kubelet's checkpoint, and memory and devices by podresources and NodeResourceTopology."""
     base = (state.cluster, ts, state.node)
     rows = [
         NumaResource(

@@ -154,7 +154,7 @@ def views(state: State) -> Iterator[NumaView]:
 
 
 def device_views(state: State) -> Iterator[NumaView]:
-    """Return the views that can have more than CPUs."""
+    """Yield the views that can have more than CPUs."""
     if state.podresources is not None:
         yield state.podresources
     yield from state.objects.values()

@@ -2,7 +2,7 @@
 
 QoS class is never compared. The kubelet's own sort is unstable, so it leaves the order of equal pods undefined; here
 ties are broken by namespace, name and uid, so that the result is deterministic. `sql.schema.views` makes the view
-`eviction_order` from `MEASURES`, `sort_key` and `exceeds`: these use no `if`, `and` or `or`, and the fields of
+`eviction_order` from `MEASURES`, `sort_key` and `exceeds` (`streams.rules.values.expressions`). The fields of
 `RankedPod` are named like the view's columns.
 """
 

@@ -1,6 +1,6 @@
 """The arithmetic of the kubelet's image garbage collection (rules: image-gc-loop).
 
-Functions of an `Amount` take numbers, or expressions of SQL, of which `sql/schema/views.py` makes views.
+Functions of an `Amount` take numbers or columns of a view (`streams.rules.values.expressions`).
 """
 
 from datetime import timedelta

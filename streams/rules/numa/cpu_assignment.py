@@ -1,7 +1,7 @@
 """Picks CPUs like the static policy of the CPU Manager (rules: exclusive-cpus).
 
-Kubernetes: pkg/kubelet/cm/cpumanager/{policy_static,cpu_assignment}.go. Not followed:
-`prefer-align-cpus-by-uncorecache`: only the agent reads the level 3 caches, and no table stores them.
+Kubernetes: pkg/kubelet/cm/cpumanager/{policy_static,cpu_assignment}.go. Not implemented:
+`prefer-align-cpus-by-uncorecache`, because a `NumaTopology` has no caches.
 """
 
 from collections import Counter
@@ -26,7 +26,7 @@ class NotEnoughCpus(Exception):
         )
 
 
-class Assignment(NamedTuple):
+class StaticPolicyOptions(NamedTuple):
     """The static policy's options that choose among free CPUs."""
 
     across_numa: bool = False
@@ -42,18 +42,20 @@ class Assignment(NamedTuple):
 class _Core(NamedTuple):
     numa: int
     socket: int
-    lowest: int
+    core_id: int
     """Its id in the kubelet: the lowest of its CPUs."""
     cpus: Cpus
 
 
 _Level: TypeAlias = Callable[[_Core], int]
-"""A kind of group of cores: the id of the core's group."""
+"""Returns the id of a core's NUMA node or socket."""
 _numa: Final[_Level] = attrgetter("numa")
 _socket: Final[_Level] = attrgetter("socket")
 
 
-def take_cpus(topology: NumaTopology, free: Cpus, count: int, affinity: Affinity | None, options: Assignment) -> Cpus:
+def take_cpus(
+    topology: NumaTopology, free: Cpus, count: int, affinity: Affinity | None, options: StaticPolicyOptions
+) -> Cpus:
     """Pick `count` free CPUs, first on the affinity's NUMA nodes (or sockets), then any. Raises NotEnoughCpus."""
     cores = _cores(topology)
     if affinity is None:
@@ -66,12 +68,12 @@ def take_cpus(topology: NumaTopology, free: Cpus, count: int, affinity: Affinity
 
 
 def sockets_of(topology: NumaTopology, affinity: Affinity) -> frozenset[int]:
-    """Return the packages of these NUMA nodes."""
+    """Return the sockets of these NUMA nodes."""
     return frozenset(core.socket for core in _cores(topology) if core.numa in affinity)
 
 
 def _cores(topology: NumaTopology) -> list[_Core]:
-    """Return the cores. If no source has the packages, each NUMA node is one."""
+    """Return the cores. If no source reports the sockets, each NUMA node counts as one."""
     return [
         _Core(node.numa_node, socket, min(cpus), cpus)
         for node in topology.numa_nodes
@@ -79,30 +81,33 @@ def _cores(topology: NumaTopology) -> list[_Core]:
     ]
 
 
-def _take(cores: Sequence[_Core], free: Cpus, count: int, options: Assignment) -> Cpus:
-    group = _threads(cores) if options.whole_cores else 1
+def _take(cores: Sequence[_Core], free: Cpus, count: int, options: StaticPolicyOptions) -> Cpus:
+    group_size = _threads(cores) if options.whole_cores else 1
     if not count:
         return frozenset()
     if count > len(free):
         raise NotEnoughCpus(count, len(free))
-    if options.across_numa and count % group == 0:
-        taken = _take_evenly(cores, free, count, group, spread=options.across_cores)
+    if options.across_numa and count % group_size == 0:
+        taken = _take_evenly(cores, free, count, group_size, spread=options.across_cores)
         if taken is not None:
             return taken
     return _packed(cores, free, count, spread=options.across_cores)
 
 
 def _packed(cores: Sequence[_Core], free: Cpus, count: int, *, spread: bool) -> Cpus:
-    """Yield NUMA nodes and sockets, cores, then CPUs, each where least is free; with `spread`, CPUs by their ids."""
+    """Take whole NUMA nodes and sockets, then cores, then CPUs, from where least is free.
+
+    With `spread`, skip whole cores and take each socket's CPUs by id.
+    """
     taken = frozenset[int]()
     levels = _levels(cores)
     for depth, level in enumerate(levels):
         for group in _groups(cores, free - taken, levels[: depth + 1]):
             cpus = _cpus(core for core in cores if level(core) == group)
-            whole = len(cpus & (free - taken)) == (
-                len(_cpus(cores)) // len(set(map(_socket, cores))) if level is _socket else len(cpus)
-            )
-            if whole and len(cpus) <= count - len(taken):
+            cpus_per_group = len(cpus)
+            if level is _socket:  # the kubelet's CPUsPerSocket is an average
+                cpus_per_group = len(_cpus(cores)) // len(set(map(_socket, cores)))
+            if len(cpus & (free - taken)) == cpus_per_group and len(cpus) <= count - len(taken):
                 taken |= cpus
     if not spread:
         for core in _sort_cores(cores, free - taken, levels):
@@ -120,27 +125,28 @@ def _single_cpus(cores: Sequence[_Core], free: Cpus, levels: Sequence[_Level], *
     ]
 
 
-def _take_evenly(cores: Sequence[_Core], free: Cpus, count: int, group: int, *, spread: bool) -> Cpus | None:
-    """Take the same share from as few NUMA nodes as can give it, in groups of `group` CPUs; None if none can.
+def _take_evenly(cores: Sequence[_Core], free: Cpus, count: int, group_size: int, *, spread: bool) -> Cpus | None:
+    """Take the same share from as few NUMA nodes as can give it, in groups of `group_size` CPUs; None if none can.
 
-    Among equally many it takes the NUMA nodes after which the free CPUs of all of them are most even.
+    Among sets of equal size it takes the one that leaves the free CPUs of all NUMA nodes most even.
     """
     levels = _levels(cores)
     numa_nodes = _groups(cores, free, levels[: levels.index(_numa) + 1])
     by_numa = {numa: free & _cpus(core for core in cores if core.numa == numa) for numa in numa_nodes}
-    room = {numa: len(cpus) for numa, cpus in by_numa.items()}
-    groups = _ceil(count, group)
-    groups_of_numa = _ceil(_ceil(sum(len(core.cpus) for core in cores), group), len({core.numa for core in cores}))
-    for size in range(_ceil(groups, groups_of_numa), min(groups, len(numa_nodes)) + 1):
-        share = count // size // group * group
-        split = _most_even(room, size, share, count, group)
+    free_by_numa = {numa: len(cpus) for numa, cpus in by_numa.items()}
+    groups = _ceil(count, group_size)
+    cpu_count = sum(len(core.cpus) for core in cores)
+    groups_of_numa = _ceil(_ceil(cpu_count, group_size), len({core.numa for core in cores}))
+    for node_count in range(_ceil(groups, groups_of_numa), min(groups, len(numa_nodes)) + 1):
+        share = count // node_count // group_size * group_size
+        split = _most_even(free_by_numa, node_count, share, count, group_size)
         if split is None:
             continue
         taken = frozenset[int]()
         for numa in split.numa_nodes:
             taken |= _packed(cores, by_numa[numa], share, spread=spread)
-        for numa in split.rest:
-            taken |= _packed(cores, by_numa[numa] - taken, group, spread=spread)
+        for numa in split.remainder:
+            taken |= _packed(cores, by_numa[numa] - taken, group_size, spread=spread)
         return taken
     return None
 
@@ -148,38 +154,44 @@ def _take_evenly(cores: Sequence[_Core], free: Cpus, count: int, group: int, *, 
 class _Split(NamedTuple):
     numa_nodes: tuple[int, ...]
     """NUMA nodes that give a share each."""
-    rest: tuple[int, ...]
-    """NUMA nodes that give another group of CPUs each, one after the other."""
+    remainder: tuple[int, ...]
+    """NUMA nodes that give another group of CPUs each, one after the other; a node can occur again."""
 
 
-def _most_even(room: Mapping[int, int], size: int, share: int, count: int, group: int) -> _Split | None:
+def _most_even(
+    free_by_numa: Mapping[int, int], node_count: int, share: int, count: int, group_size: int
+) -> _Split | None:
     best, found = inf, None
-    rest = count - share * size
-    for chosen in combinations(room, size):
-        groups = sum(room[numa] // group for numa in chosen)
-        if best and groups * group >= count and all(room[numa] >= share for numa in chosen):
-            left = {numa: free - share * (numa in chosen) for numa, free in room.items()}
-            for given, after in _rests(left, [numa for numa in chosen if left[numa] >= group], rest, group):
+    rest = count - share * node_count
+    for chosen in combinations(free_by_numa, node_count):
+        groups = sum(free_by_numa[numa] // group_size for numa in chosen)
+        can_give = groups * group_size >= count and all(free_by_numa[numa] >= share for numa in chosen)
+        if best and can_give:  # 0 cannot be improved
+            left = {numa: free - share * (numa in chosen) for numa, free in free_by_numa.items()}
+            nodes = [numa for numa in chosen if left[numa] >= group_size]
+            for given, after in _remainders(left, nodes, rest, group_size):
                 if (balance := _deviation(after.values())) < best:
                     best, found = balance, _Split(chosen, given)
     return found
 
 
-def _rests(
-    left: dict[int, int], givers: Sequence[int], rest: int, group: int
+def _remainders(
+    left: dict[int, int], nodes: Sequence[int], rest: int, group_size: int
 ) -> Iterator[tuple[tuple[int, ...], dict[int, int]]]:
-    """Yield the ways to take the rest in turns from some givers, from many of them first, and what each leaves."""
+    """Yield the ways to take `rest` CPUs round-robin from subsets of nodes, largest subset first, with the CPUs then
+    left.
+    """
     if not rest:
         yield (), left
         return
-    for size in range(len(givers), 0, -1):
-        for chosen in combinations(givers, size):
+    for node_count in range(len(nodes), 0, -1):
+        for chosen in combinations(nodes, node_count):
             after, given = dict(left), list[int]()
-            while len(given) * group < rest and (able := [numa for numa in chosen if after[numa] >= group]):
-                for numa in able[: rest // group - len(given)]:
-                    after[numa] -= group
+            while len(given) * group_size < rest and (able := [numa for numa in chosen if after[numa] >= group_size]):
+                for numa in able[: rest // group_size - len(given)]:
+                    after[numa] -= group_size
                     given.append(numa)
-            if len(given) * group == rest:
+            if len(given) * group_size == rest:
                 yield tuple(given), after
 
 
@@ -208,13 +220,13 @@ def _sort_cores(cores: Sequence[_Core], free: Cpus, levels: Sequence[_Level]) ->
     able = [core for core in cores if core.cpus & free]
     counts = [Counter(level(core) for core in able for _ in core.cpus & free) for level in levels]
 
-    def place(core: _Core) -> tuple[int, ...]:
+    def sort_key(core: _Core) -> tuple[int, ...]:
         of_groups = (
             n for level, count in zip(levels, counts, strict=True) for n in (count[level(core)], level(core))
         )
-        return (*of_groups, len(core.cpus & free), core.lowest)
+        return (*of_groups, len(core.cpus & free), core.core_id)
 
-    return sorted(able, key=place)
+    return sorted(able, key=sort_key)
 
 
 def _groups(cores: Sequence[_Core], free: Cpus, levels: Sequence[_Level]) -> list[int]:

@@ -10,7 +10,7 @@ from collections.abc import Set as AbstractSet
 from itertools import chain
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from streams.rules.numa.cpu_assignment import Assignment, NotEnoughCpus, sockets_of, take_cpus
+from streams.rules.numa.cpu_assignment import NotEnoughCpus, StaticPolicyOptions, sockets_of, take_cpus
 from streams.rules.numa.hints import Affinity, Hint, Hints, amount_hints, fewest, memory_hints, merge
 from streams.rules.numa.memory_checkpoint import MemoryNode
 from streams.rules.numa.memory_manager import NoMemory, memory_affinity, reserve
@@ -31,7 +31,7 @@ class Settings(NamedTuple):
     topology_policy: Policy = "none"
     topology_scope: Scope = "container"
     cpu_policy: str = "static"
-    assignment: Assignment = Assignment()
+    assignment: StaticPolicyOptions = StaticPolicyOptions()
     prefer_uncore_cache: bool = False
     """`prefer-align-cpus-by-uncorecache`: which CPUs it picks is known only if a single NUMA node can give them."""
     prefer_closest: bool = False

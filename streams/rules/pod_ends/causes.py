@@ -258,7 +258,7 @@ def is_end_by_probe(pod: Pod, failed_at: datetime, ended_at: datetime) -> bool:
 
 
 def container_ends(pod: Pod) -> Iterator[ContainerEnd]:
-    """Return how the containers ended, now and before their last restart.
+    """Yield the ends of the containers: now, and before their last restart.
 
     The last state of a container that waits for its restart is of the same attempt that its count is of.
     """

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, cast, get_args
 
 from ingest.model.machine import Cpu
-from streams.rules.numa.cpu_assignment import Assignment
+from streams.rules.numa.cpu_assignment import StaticPolicyOptions
 from streams.rules.numa.memory_checkpoint import MemoryNode
 from streams.rules.numa.topology import InvalidTopology, numa_topology
 from streams.rules.numa.topology_manager import MOST_NUMA_NODES, Devices, Machine, Policy, Scope, Settings
@@ -86,7 +86,7 @@ def settings_of(known: Policies) -> tuple[Settings, ...]:
     base = Settings(
         topology_scope=cast("Scope", known.scope) if known.scope in get_args(Scope) else "container",
         cpu_policy=known.cpu or "static",
-        assignment=Assignment(
+        assignment=StaticPolicyOptions(
             across_numa=options.get(ACROSS_NUMA) in TRUE,
             across_cores=options.get(ACROSS_CORES) in TRUE,
             by_socket=options.get(BY_SOCKET) in TRUE,

@@ -43,8 +43,8 @@ class NodeTree(NamedTuple):
 
 
 def affected(version: str) -> Affected:
-    """Tell whether a scheduler of that version loses nodes: for a cycle (1.17), until the next change (to 1.18.6),
-    or not.
+    """Return how long a scheduler of that version loses nodes: for a cycle (1.17), until the next change (to 1.18.6),
+    or never.
 
     `v1.18.4-tke.5` and 1.19.0-rc.3 have the fix. Raises UnknownVersion.
     """

@@ -1,7 +1,8 @@
-"""Lets a rule be stated once, as a function of amounts, and be asked in Python and in SQL.
+"""Lets one Python function state a rule for values and for SQL.
 
-Such a function takes integers and truths, or the columns of a query as `Expression`. It uses operators, `choose`,
-`least` and `most`, and no `if`, `and` or `or`, which would look at the value.
+Called with values, such a function returns a value. Called with columns of a query, each an `Expression`, it returns
+the SQL of the rule. It uses operators, `choose`, `least` and `most`, and no `if`, `and` or `or`, which would look at
+the value.
 """
 
 import re
@@ -11,7 +12,7 @@ from typing import Any, Final, TypeAlias
 from zlib import crc32
 
 Amount: TypeAlias = Any
-"""An integer, a truth or a word, or the `Expression` of one."""
+"""An argument or result of a rule: an integer, a truth or a word, or the `Expression` of one in SQL."""
 
 
 def _operator(form: str) -> Callable[["Expression", Amount], "Expression"]:
@@ -97,8 +98,8 @@ def is_among(amount: Amount, names: tuple[str, ...]) -> Amount:
     return amount in names
 
 
-def begins_as(text: Amount, pattern: str) -> Amount:
-    """Tell whether a text begins with what matches a pattern, which RE2 and Python read alike."""
+def starts_with_match(text: Amount, pattern: str) -> Amount:
+    """Tell whether a text starts with a match of a pattern that RE2 and Python read alike."""
     if isinstance(text, Expression):
         return Expression(f"match({text}, {literal('^(?:' + pattern + ')')})")
     return re.match(pattern, text) is not None

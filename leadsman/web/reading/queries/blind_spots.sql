@@ -3,6 +3,6 @@ SELECT ts, verdict, test, node, namespace, pod, evidence, scheduler_version
 FROM scheduler_blind_spots
 WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
     AND ({namespace:String} = '' OR namespace IN ('', {namespace:String}))
-    AND {asked node}
+    AND {filters node}
 ORDER BY verdict = 'inconclusive', ts DESC, test, namespace, pod, node
 LIMIT 100

@@ -16,7 +16,7 @@ FROM (
         FROM (
             SELECT node, uid, namespace, pod, ts, toInt64(ifNull(memory_working_set_bytes, 0)) AS memory, toInt64(ifNull(ephemeral_used_bytes, 0)) AS disk
             FROM pod_samples
-            WHERE cluster = {cluster:String} AND node IN {nodes:Array(String)} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)} AND {asked namespace}
+            WHERE cluster = {cluster:String} AND node IN {nodes:Array(String)} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)} AND {filters namespace}
         ) AS s
         INNER JOIN (
             SELECT node, max(ts) AS last

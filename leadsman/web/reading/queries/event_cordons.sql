@@ -3,10 +3,10 @@
 SELECT node, max(ts) AS since
 FROM event_cordons
 WHERE NOT in_object AND cluster = {cluster:String} AND ts < {until:DateTime64(6)} AND (until IS NULL OR until >= {until:DateTime64(6)})
-    AND {asked node}
+    AND {filters node}
     AND node NOT IN (
         SELECT node FROM nodes
-        WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)} AND {asked node}
+        WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)} AND {filters node}
         GROUP BY node HAVING argMax(deleted, ts)
     )
 GROUP BY node

@@ -11,6 +11,6 @@ FROM (
     UNION ALL
     SELECT cluster, ts, node, namespace, pod, uid, toString(cause) AS cause, NULL AS predicted_rank FROM pod_ends WHERE pod_ends.cause = 'admission'
 )
-WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)} AND {asked namespace, node}
+WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)} AND {filters namespace, node}
 GROUP BY node
 ORDER BY node

@@ -27,12 +27,12 @@ SELECT
                 UNION ALL SELECT uid FROM pod_ends WHERE cluster = {cluster:String} AND container = ''
             )))
         FROM pod_bindings
-        WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)} AND {asked namespace}
+        WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)} AND {filters namespace}
     ) AS pods,
     (
         SELECT uniqExact(namespace, name)
         FROM node_events
-        WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)} AND {asked namespace}
+        WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)} AND {filters namespace}
     ) AS events,
     (
         SELECT count()

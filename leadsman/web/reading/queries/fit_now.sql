@@ -7,7 +7,7 @@ FROM (
         nullIf(argMaxMerge(used_last), -1) AS used,
         argMaxMerge(pods_last) AS pods
     FROM node_fit_5m
-    WHERE cluster = {cluster:String} AND ts >= {first:DateTime64(6)} AND ts < {until:DateTime64(6)} AND last_at < {until:DateTime64(6)} AND {asked node}
+    WHERE cluster = {cluster:String} AND ts >= {first:DateTime64(6)} AND ts < {until:DateTime64(6)} AND last_at < {until:DateTime64(6)} AND {filters node}
     GROUP BY node, resource
 ) AS n
 LEFT JOIN (

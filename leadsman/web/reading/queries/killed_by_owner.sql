@@ -15,7 +15,7 @@ SELECT
     countIf(NOT time_known AND earliest IS NULL) AS or_earlier
 FROM pod_ends
 WHERE cluster = {cluster:String} AND cause IN ('oom_kill', 'admission')
-    AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)} AND {asked namespace, node}
+    AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)} AND {filters namespace, node}
 GROUP BY cause, reason, kind, node, namespace, owner, container
 ORDER BY times DESC, first_at, node, namespace, owner, container, kind
 LIMIT 100000

@@ -5,13 +5,13 @@ SELECT
 FROM (
     SELECT node, argMax((ready, ifNull(ready_since, ts), ready_message, unschedulable, taints, deleted), ts) AS state
     FROM nodes
-    WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)} AND {asked node}
+    WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)} AND {filters node}
     GROUP BY node
 ) AS n
 LEFT JOIN (
     SELECT node, max(ts) AS seen_at, argMax(tuple(age_seconds), ts).1 AS lease_age_seconds
     FROM node_leases
-    WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)} AND {asked node}
+    WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)} AND {filters node}
     GROUP BY node
 ) AS l ON l.node = n.node
 WHERE NOT state.6

@@ -3,6 +3,6 @@ SELECT
     node, skew_ratio, free_cpus, largest_fit_cpus, stranded_cpus, exclusive_cpus, allocatable_cpus, spanning_pods,
     source, fidelity, assumed, explanation, cpu_manager_policy, topology_manager_policy
 FROM numa_skew
-WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)} AND {asked node}
+WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)} AND {filters node}
 ORDER BY ts DESC, fidelity != 'none' DESC
 LIMIT 1 BY node

@@ -6,7 +6,7 @@ SELECT
 FROM (
     SELECT *
     FROM scheduling_failures
-    WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)} AND {asked namespace}
+    WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)} AND {filters namespace}
     ORDER BY text_source = 'condition' DESC, ts DESC
     LIMIT 1 BY namespace, pod, uid
 ) AS f

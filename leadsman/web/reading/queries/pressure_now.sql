@@ -5,7 +5,7 @@ SELECT
     countIf(status AND NOT kubelet_restart AND ts >= {since:DateTime64(6)}) AS times,
     minIf(ts, status AND NOT kubelet_restart AND ts >= {since:DateTime64(6)}) AS first_at
 FROM pressure_changes
-WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)} AND {asked node}
+WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)} AND {filters node}
 GROUP BY node, condition
 HAVING under OR times > 0
 ORDER BY node, condition

@@ -3,7 +3,7 @@ SELECT node, condition, state.1[condition] AS said, ifNull(state.2[condition], s
 FROM (
     SELECT node, argMax((problems, problems_since, ts, deleted), ts) AS state
     FROM nodes
-    WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)} AND {asked node}
+    WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)} AND {filters node}
     GROUP BY node
 )
 ARRAY JOIN mapKeys(state.1) AS condition

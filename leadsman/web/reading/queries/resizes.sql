@@ -3,7 +3,7 @@ SELECT r.state AS state, r.node AS node, r.namespace AS namespace, r.pod AS pod,
 FROM (
     SELECT *
     FROM resizes FINAL
-    WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)} AND {asked namespace, node}
+    WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)} AND {filters namespace, node}
     ORDER BY ts DESC
     LIMIT 1 BY uid
 ) AS r

@@ -12,6 +12,6 @@ SELECT
     argMaxMerge(acts_first_last) AS acts_first, argMaxMerge(gc_first_last) AS gc_first,
     argMaxMerge(thresholds_assumed_last) AS assumed
 FROM eviction_signals_5m
-WHERE cluster = {cluster:String} AND ts >= {first:DateTime64(6)} AND ts < {until:DateTime64(6)} AND last_at < {until:DateTime64(6)} AND {asked node}
+WHERE cluster = {cluster:String} AND ts >= {first:DateTime64(6)} AND ts < {until:DateTime64(6)} AND last_at < {until:DateTime64(6)} AND {filters node}
 GROUP BY node, signal
 SETTINGS final = 0

@@ -1,7 +1,7 @@
 -- What was concluded, in words, the last first
 SELECT ts, node, kind, what, about, pod, namespaces
 FROM story
-WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)} AND {asked node}
+WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)} AND {filters node}
     AND ({namespace:String} = '' OR has(namespaces, {namespace:String}))
     AND (empty({kinds:Array(String)}) OR has({kinds:Array(String)}, kind))
 ORDER BY ts DESC, node DESC, kind DESC, what DESC

@@ -4,7 +4,7 @@ SELECT
     toUInt32(intDiv(dateDiff('millisecond', {since:DateTime64(6)}, ts) * {buckets:UInt32}, greatest(1, dateDiff('millisecond', {since:DateTime64(6)}, {until:DateTime64(6)})))) AS bucket,
     count() AS times
 FROM story
-WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)} AND {asked node}
+WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)} AND {filters node}
     AND ({namespace:String} = '' OR has(namespaces, {namespace:String}))
 GROUP BY kind, bucket
 ORDER BY kind, bucket

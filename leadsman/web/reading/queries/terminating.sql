@@ -4,7 +4,7 @@ FROM (
     SELECT namespace, pod, uid, argMax((node, deletion_asked_at, change),
         {latest_change}) AS last
     FROM pod_bindings
-    WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)} AND {asked namespace}
+    WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)} AND {filters namespace}
     GROUP BY namespace, pod, uid
 )
 WHERE last.3 != 'deleted' AND last.2 < {until:DateTime64(6)} - toIntervalMinute(10)

@@ -9,10 +9,10 @@ SELECT
         SELECT count()
         FROM (
             SELECT namespace, name AS thing FROM node_events
-            WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)} AND position(message, '[withheld: ') > 0 AND {asked namespace}
+            WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)} AND position(message, '[withheld: ') > 0 AND {filters namespace}
             UNION DISTINCT
             SELECT namespace, uid AS thing FROM pod_ends
-            WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)} AND position(message, '[withheld: ') > 0 AND {asked namespace}
+            WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)} AND position(message, '[withheld: ') > 0 AND {filters namespace}
         )
     ) AS withheld,
     (

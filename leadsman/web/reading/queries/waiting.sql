@@ -5,7 +5,7 @@ FROM pod_waits
 WHERE cluster = {cluster:String} AND since < {until:DateTime64(6)} AND (until IS NULL OR until >= {until:DateTime64(6)})
     -- A pod that was just created gets its scheduler's words in a moment where pods are watched
     AND (reason != '' OR since < {until:DateTime64(6)} - toIntervalMinute(1) OR {cluster:String} NOT IN (SELECT cluster FROM watches))
-    AND {asked node, namespace}
+    AND {filters node, namespace}
     AND uid IN (
         -- Few, so that the view has few to sum up
         SELECT uid

@@ -1,4 +1,4 @@
-"""Several files as one sequence in order of time (ingest.files.sources, ingest.files.sources)."""
+"""Several files as one sequence in order of time (ingest.files.sources)."""
 
 import json
 from collections import Counter
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from ingest.files.lines import SourceError
 from ingest.files.sniff import folder_files
-from ingest.files.sources import WINDOW, WINDOW_BYTES, WINDOW_OBSERVATIONS, itself, merged, read_sources
+from ingest.files.sources import WINDOW, WINDOW_BYTES, WINDOW_OBSERVATIONS, identity, merged, read_sources
 from ingest.model.observation import Observation, Observed, Position, Unreadable
 from paths import NODE_PRESSURE
 
@@ -34,8 +34,8 @@ def seen(seconds: float, name: str, size: int = 0) -> Observed:
     return Observed(observation, Position("a", name), b"x" * size)
 
 
-def bad(name: str, ts: datetime | None = None) -> Unreadable:
-    return Unreadable(Position("a", name), "not_json", "", b"", ts)
+def bad(name: str, ts: datetime | None = None, size: int = 0) -> Unreadable:
+    return Unreadable(Position("a", name), "not_json", "", b"x" * size, ts)
 
 
 def names(entries: Iterable[Observed | Unreadable]) -> list[str]:
@@ -54,25 +54,25 @@ def raws(*paths: Path) -> list[bytes]:
 
 def test_small_disorder_within_a_file_is_put_in_order() -> None:
     entries = [seen(0, "a"), seen(3, "d"), seen(1, "b"), seen(2, "c"), seen(9, "e")]
-    assert names(merged(itself, [entries])) == list("abcde")
+    assert names(merged(identity, [entries])) == list("abcde")
 
 
 def test_ties_stay_in_file_order() -> None:
-    assert names(merged(itself, [[seen(1, "b"), seen(0, "a"), seen(1, "c"), seen(1, "d")]])) == list("abcd")
+    assert names(merged(identity, [[seen(1, "b"), seen(0, "a"), seen(1, "c"), seen(1, "d")]])) == list("abcd")
 
 
 def test_what_comes_later_than_the_window_goes_out_when_it_comes() -> None:
     entries = [seen(0, "a"), seen(10, "b"), seen(20, "d"), seen(4, "c"), seen(21, "e")]
-    assert names(merged(itself, [entries])) == list("abcde")
+    assert names(merged(identity, [entries])) == list("abcde")
 
 
 def test_one_time_far_ahead_does_not_disturb_the_others() -> None:
-    assert names(merged(itself, [[seen(0, "a"), seen(10**9, "z"), seen(1, "b"), seen(2, "c")]])) == list("abcz")
+    assert names(merged(identity, [[seen(0, "a"), seen(10**9, "z"), seen(1, "b"), seen(2, "c")]])) == list("abcz")
 
 
 def test_files_are_merged_by_time_and_ties_are_in_the_order_of_the_files() -> None:
     first, second = [seen(0, "a"), seen(2, "c"), seen(4, "e")], [seen(1, "b"), seen(2, "d"), seen(5, "f")]
-    assert names(merged(itself, [first, second])) == list("abcdef")
+    assert names(merged(identity, [first, second])) == list("abcdef")
 
 
 def test_window_is_bounded_in_number_and_in_bytes() -> None:
@@ -84,11 +84,28 @@ def test_window_is_bounded_in_number_and_in_bytes() -> None:
             pulled += 1
             yield seen(0, str(pulled), size)
 
-    next(merged(itself, [endless(0)]))
+    next(merged(identity, [endless(0)]))
     assert pulled == WINDOW_OBSERVATIONS + 1
     pulled = 0
     size = 10 * 1024 * 1024
-    next(merged(itself, [endless(size)]))
+    next(merged(identity, [endless(size)]))
+    assert pulled == WINDOW_BYTES // size + 1
+
+
+def test_unreadable_lines_that_wait_for_a_time_are_bounded_in_number_and_in_bytes() -> None:
+    pulled = 0
+
+    def endless(size: int) -> Iterator[Unreadable]:
+        nonlocal pulled
+        while True:
+            pulled += 1
+            yield bad(str(pulled), size=size)
+
+    next(merged(identity, [endless(0)]))
+    assert pulled == WINDOW_OBSERVATIONS + 1
+    pulled = 0
+    size = 10 * 1024 * 1024
+    next(merged(identity, [endless(size)]))
     assert pulled == WINDOW_BYTES // size + 1
 
 
@@ -96,11 +113,32 @@ def test_an_unreadable_line_keeps_its_place_for_any_apparent_time() -> None:
     far = TS + timedelta(days=900)
     entries: list[Observed | Unreadable]
     entries = [bad("a", far), seen(0, "b"), bad("c", far), seen(1, "d"), seen(30, "e"), bad("f")]
-    assert names(merged(itself, [entries])) == list("abcdef")
+    assert names(merged(identity, [entries])) == list("abcdef")
+
+
+def test_more_unreadable_lines_than_the_window_keep_their_order_before_the_first_readable_one() -> None:
+    count = WINDOW_OBSERVATIONS + 2
+    entries: list[Observed | Unreadable]
+    entries = [*(bad(str(number)) for number in range(count)), seen(0, "first"), seen(1, "second")]
+    assert names(merged(identity, [entries])) == [*map(str, range(count)), "first", "second"]
+
+
+def test_ties_of_captures_come_in_the_order_of_their_paths_before_dumps(tmp_path: Path) -> None:
+    dump, second, first = tmp_path / "a.json", tmp_path / "b.jsonl", tmp_path / "c.jsonl"
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "dumped"}}
+    dump.write_text(json.dumps(node))
+    for path in (first, second):
+        path.write_text(line(0, object={"metadata": {"name": path.stem}}))
+    read = [entry.raw for entry in read_sources([dump, first, second], at=TS)]
+    assert [next(name for name in (b"dumped", b'"b"', b'"c"') if name in raw) for raw in read] == [
+        b'"c"',
+        b'"b"',
+        b"dumped",
+    ]
 
 
 def test_file_of_nothing_but_unreadable_lines_is_given() -> None:
-    assert names(merged(itself, [[bad("a"), bad("b")]])) == ["a", "b"]
+    assert names(merged(identity, [[bad("a"), bad("b")]])) == ["a", "b"]
 
 
 @given(
@@ -118,8 +156,8 @@ def test_file_cut_in_pieces_gives_the_sequence_of_the_whole(
     ]
     edges = [0, *sorted(cut for cut in cuts if cut < len(entries)), len(entries)]
     pieces = [entries[start:end] for start, end in pairwise(edges)]
-    whole = [entry for entry in merged(itself, [entries]) if isinstance(entry, Observed)]
-    cut_up = [entry for entry in merged(itself, pieces) if isinstance(entry, Observed)]
+    whole = [entry for entry in merged(identity, [entries]) if isinstance(entry, Observed)]
+    cut_up = [entry for entry in merged(identity, pieces) if isinstance(entry, Observed)]
     assert cut_up == whole == sorted(whole, key=lambda entry: entry.observation.ts)
 
 

@@ -41,7 +41,7 @@ from streams.fold.findings import (
 )
 from streams.questions.fit import Candidate, answer
 from streams.questions.fit_request import fit_request
-from streams.rules.numa.cpu_assignment import Assignment
+from streams.rules.numa.cpu_assignment import StaticPolicyOptions
 from streams.rules.numa.topology_manager import Request, Settings
 from streams.rules.scheduling.blind_spot import tolerates
 from streams.rules.scheduling.constraints import restored, unknowns
@@ -636,7 +636,9 @@ def test_policy_options_reach_the_rules_and_those_not_followed_are_noted(databas
     )
     found = read(database).candidates[0]
     assert found.state.settings == (
-        Settings("restricted", "pod", assignment=Assignment(across_numa=True, whole_cores=True), max_numa_nodes=16),
+        Settings(
+            "restricted", "pod", assignment=StaticPolicyOptions(across_numa=True, whole_cores=True), max_numa_nodes=16
+        ),
     )
     assert any("prefer-closest-numa-nodes" in each for each in found.numa_doubts)
 

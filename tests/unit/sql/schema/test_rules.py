@@ -20,7 +20,7 @@ from sql.schema.views import RULES
 from streams.fold.findings import EvictionSignal, NodeEvent, is_waiting, ready_state
 from streams.rules.eviction.signals import CONSEQUENCES, SIGNALS, Reading, unguarded_of
 from streams.rules.eviction.thresholds import first_met
-from streams.rules.pod_ends.actors import act_of
+from streams.rules.pod_ends.actors import claim_of
 from streams.rules.pod_ends.machine import concerns_machine
 from streams.rules.scheduling.selectors import Requirement, matches
 from streams.rules.values.expressions import Expression, literal
@@ -169,8 +169,8 @@ def test_the_story_names_who_evicted_a_pod_by_the_rule(
         },
         Event,
     )
-    act = act_of(event)
-    assert not author or (act is not None and (act.cause, act.actor) == ("api_eviction", author))
+    claim = claim_of(event)
+    assert not author or (claim is not None and (claim.cause, claim.actor) == ("api_eviction", author))
     found = [line["about"] for line in answers[case]]
     by_taint = ["marked for deletion for a NoExecute taint"] if (component, reason, message) == BY_TAINT else []
     assert found == ([f"evicted by {author}"] if author else by_taint)

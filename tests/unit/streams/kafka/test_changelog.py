@@ -103,11 +103,11 @@ def test_a_head_that_is_read_again_does_not_replace_a_later_one_of_its_writer() 
 def test_a_log_without_any_state_is_empty_once_its_messages_were_read_and_can_be_deleted() -> None:
     epoch = Epoch(1, 1)
     changelog = read([Entry(written(epoch), state(3)), Entry(written(epoch, piece=1), b"p")])
-    assert changelog.empty({0: 3, 1: 9}) == []
-    assert changelog.empty({0: 4}) == [(0, LOG)]
+    assert changelog.logs_without_state({0: 3, 1: 9}) == []
+    assert changelog.logs_without_state({0: 4}) == [(0, LOG)]
     for key in changelog.records(LOG):
         changelog.apply(0, key, None)
-    assert (changelog.get(LOG), changelog.empty({0: 4}), changelog.logs(0)) == (None, [], [])
+    assert (changelog.get(LOG), changelog.logs_without_state({0: 4}), changelog.logs(0)) == (None, [], [])
 
 
 def test_a_log_whose_records_are_all_deleted_is_forgotten() -> None:
@@ -183,6 +183,21 @@ def test_what_a_paused_writer_adds_or_a_log_that_is_forgotten_takes_no_progress_
     assert changelog.covered(0) == 4
 
 
+def test_what_an_earlier_writer_adds_before_our_own_head_only_repeats_messages() -> None:
+    """Progress then relies on a head that is not there any more, so it is not counted rather than counted wrongly."""
+    earlier, ours = Epoch(1, 1), Epoch(2, 1)
+    changelog = read([Entry(written(earlier), full(10))])
+    progress = changelog.progress(0, ours, 12)
+    changelog.apply(0, written(earlier), full(20))
+    changelog.apply(0, *progress)
+    assert (changelog.covered(0), offset_of(changelog)) == (0, 20)
+    changelog.apply(0, written(ours), full(21))
+    progress = changelog.progress(0, ours, 22)
+    changelog.apply(0, written(earlier), full(30))
+    changelog.apply(0, *progress)
+    assert changelog.covered(0) == 22
+
+
 def test_progress_of_a_version_that_names_no_states_counts_as_it_did() -> None:
     changelog = read([Entry(written(Epoch(1, 1)), full(3)), Entry(written(Epoch(1, 1), None), encode_progress(4))])
     assert changelog.covered(0) == 4
@@ -232,10 +247,10 @@ def test_a_digest_that_follows_what_changed_is_that_of_all_heads(seed: int) -> N
             changelog.own({0} if random.random() < 0.2 else {0, 1})
         else:
             key, value, headers = changelog.progress(partition, epoch, number)
-            heads = [each.basis_of(epoch) for each in changelog._of(partition)]
-            wanted = sum(each.identity for each in heads if each is not None) % 2**64
+            heads = [each.head_for(epoch) for each in changelog._of(partition)]
+            wanted = sum(each.digest for each in heads if each is not None) % 2**64
             assert headers == [(RELIES_ON, wanted.to_bytes(8))]
             changelog.apply(partition, key, value, random.choice((headers, ())))
             if changelog.covered(partition) == number:
-                floors = [None if each is None else each.far[:2] for each in heads]
+                floors = [None if each is None else each.position[:2] for each in heads]
                 assert [each.floor for each in changelog._of(partition)] == floors

@@ -15,7 +15,7 @@ from leadsman.cli.present.fit import fit_columns
 from profiles import EXAMPLES
 from streams.questions.fit import Answer, Candidate, answer
 from streams.questions.fit_request import BadFitRequest, FitRequest, fit_request, pod_of
-from streams.rules.numa.cpu_assignment import Assignment
+from streams.rules.numa.cpu_assignment import StaticPolicyOptions
 from streams.rules.numa.memory_checkpoint import MemoryNode, MemoryTable
 from streams.rules.numa.topology import numa_topology
 from streams.rules.numa.topology_manager import Devices, Machine, Policy, Settings
@@ -25,7 +25,7 @@ from streams.rules.scheduling.fit import Judgement, rooms, take
 GIB = 1 << 30
 MINOR = 30
 SINGLE = Settings("single-numa-node")
-WHOLE_CORES = SINGLE._replace(assignment=Assignment(whole_cores=True))
+WHOLE_CORES = SINGLE._replace(assignment=StaticPolicyOptions(whole_cores=True))
 
 
 def machine(*cores_of_numa: int, threads: int = 2, used: frozenset[int] = frozenset(), **values: Any) -> Machine:
@@ -147,7 +147,7 @@ def test_full_pcpus_only_gives_half_free_cores_but_not_those_of_reserved_cpus() 
     half_free = machine(4, used=frozenset({0, 2, 4}), reserved=frozenset({0}))
     assert judged(state(half_free, WHOLE_CORES), asked(4)).verdict == "fits"
     text = "available physical CPUs = 4, requested CPUs = 6, CPUs per core = 2"
-    anywhere = Settings(assignment=Assignment(whole_cores=True))
+    anywhere = Settings(assignment=StaticPolicyOptions(whole_cores=True))
     assert judged(state(half_free, anywhere), asked(6)).reasons[0].endswith(text)
 
 
@@ -444,7 +444,7 @@ def test_single_numa_node_admits_exactly_what_one_numa_node_has_free(of: tuple[M
         return len(crowded.topology.numa_nodes[numa].cpus & crowded.free) >= cpus and not (full and cpus % threads)
 
     able = [numa for numa in range(len(crowded.topology.numa_nodes)) if has_room(numa)]
-    found = judged(state(crowded, SINGLE._replace(assignment=Assignment(whole_cores=full))), asked(cpus))
+    found = judged(state(crowded, SINGLE._replace(assignment=StaticPolicyOptions(whole_cores=full))), asked(cpus))
     assert (found.verdict == "fits") == bool(able)
     if able:
         assert set(found.numa_nodes) <= set(able)

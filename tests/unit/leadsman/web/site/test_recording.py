@@ -21,10 +21,10 @@ def test_a_recording_has_its_colours_and_says_when_it_ended(database: Database) 
     store_samples(database, summary(T0, "n", memory_available_bytes=500, memory_working_set_bytes=500))
     recorded = overview_of(database, Request.of({}), lambda: None) or ""
     live = overview_of(database, Request.of({}), lambda: later) or ""
-    assert "Not live, ended" in recorded
+    assert "Recording, ended" in recorded
     assert " ago" not in recorded
     assert 'id="live"' not in recorded, "nothing will change"
-    assert "Not live" not in live
+    assert "Recording" not in live
     assert 'id="live"' in live
     assert " ago" in live
     assert ('class="wrap wide aged"' in recorded, 'class="wrap wide aged"' in live) == (False, True)
@@ -41,4 +41,4 @@ def test_a_recording_has_its_colours_and_says_when_it_ended(database: Database) 
 def test_a_range_of_a_recording_says_its_own_end(database: Database) -> None:
     store(database, row(NodeRow, node="n", ready=True))
     until = "2026-07-01T12:10:00Z"
-    assert "Not live, ended" not in (overview_of(database, Request.of({"until": until}), lambda: None) or "")
+    assert "Recording, ended" not in (overview_of(database, Request.of({"until": until}), lambda: None) or "")

@@ -10,16 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.model.machine import Cpu
-from streams.rules.numa.cpu_assignment import Assignment, NotEnoughCpus, sockets_of, take_cpus
+from streams.rules.numa.cpu_assignment import NotEnoughCpus, StaticPolicyOptions, sockets_of, take_cpus
 from streams.rules.numa.topology import numa_topology
 
 FOUR = numa_topology([Cpu(cpu=c, core=c // 2 % 8, socket=c // 16, numa=c // 8) for c in range(32)])
 """Two sockets of two NUMA nodes of 4 cores with 2 threads: 0-7, 8-15, 16-23, 24-31; siblings are neighbours."""
 ALL = frozenset(range(32))
-PLAIN = Assignment()
+PLAIN = StaticPolicyOptions()
 
 
-def take(free: frozenset[int], count: int, affinity: set[int] | None = None, options: Assignment = PLAIN) -> set[int]:
+def take(
+    free: frozenset[int], count: int, affinity: set[int] | None = None, options: StaticPolicyOptions = PLAIN
+) -> set[int]:
     return set(take_cpus(FOUR, free, count, None if affinity is None else frozenset(affinity), options))
 
 
@@ -43,13 +45,13 @@ def test_an_odd_cpu_comes_from_a_half_free_core() -> None:
 
 def test_distribution_over_cores_takes_cpus_in_the_order_of_their_ids() -> None:
     interleaved = numa_topology([Cpu(cpu=c, core=c % 4, socket=0, numa=0) for c in range(8)])
-    spread = Assignment(across_cores=True)
+    spread = StaticPolicyOptions(across_cores=True)
     assert take_cpus(interleaved, frozenset(range(8)), 3, None, spread) == {0, 1, 2}
     assert take_cpus(interleaved, frozenset(range(8)), 3, None, PLAIN) == {0, 4, 1}
 
 
 def test_distribution_uses_the_fewest_numa_nodes_with_equal_shares() -> None:
-    spread = Assignment(across_numa=True)
+    spread = StaticPolicyOptions(across_numa=True)
     assert take(ALL, 6, None, spread) == set(range(6))
     assert take(ALL, 12, None, spread) == {0, 1, 2, 3, 4, 5, 8, 9, 10, 11, 12, 13}
     # On NUMA node 0 two CPUs are free: 12 over it and another is no even split, so that the next two give 6 each.
@@ -57,7 +59,7 @@ def test_distribution_uses_the_fewest_numa_nodes_with_equal_shares() -> None:
 
 
 def test_distribution_gives_whole_cores_with_full_pcpus_only() -> None:
-    spread = Assignment(across_numa=True, whole_cores=True)
+    spread = StaticPolicyOptions(across_numa=True, whole_cores=True)
     # 10 CPUs are 5 cores: two of each NUMA node, and one more of that with the most left.
     assert take(ALL - {0, 1}, 10, {0, 1}, spread) == {2, 3, 4, 5, 8, 9, 10, 11, 12, 13}
 
@@ -66,7 +68,7 @@ def test_align_by_socket_stays_on_the_socket_of_the_hint() -> None:
     free = ALL - set(range(14)) - {20, 21, 22, 23}
     # NUMA node 2 has 16-19 only. The rest comes from the fullest socket, 14-15, or from the hint's own, NUMA node 3.
     assert take(free, 6, {2}) == {14, 15, 16, 17, 18, 19}
-    assert take(free, 6, {2}, Assignment(by_socket=True)) == {16, 17, 18, 19, 24, 25}
+    assert take(free, 6, {2}, StaticPolicyOptions(by_socket=True)) == {16, 17, 18, 19, 24, 25}
     assert sockets_of(FOUR, frozenset({0, 3})) == {0, 1}
 
 
@@ -81,12 +83,12 @@ def test_the_step_that_runs_out_reports_its_own_numbers(
         take(free, count, affinity)
 
 
-options = st.builds(Assignment, *[st.booleans()] * 4)
+options = st.builds(StaticPolicyOptions, *[st.booleans()] * 4)
 
 
 @given(st.sets(st.integers(0, 31)).map(frozenset), options, st.data())
 def test_taken_cpus_are_free_and_as_many_as_requested(
-    free: frozenset[int], chosen: Assignment, data: st.DataObject
+    free: frozenset[int], chosen: StaticPolicyOptions, data: st.DataObject
 ) -> None:
     count = data.draw(st.integers(0, len(free)))
     affinity = data.draw(st.none() | st.sets(st.integers(0, 3), min_size=1))
@@ -100,4 +102,4 @@ def test_a_hint_of_one_numa_node_is_kept_if_it_has_enough(free: frozenset[int], 
     here = free & FOUR.numa_nodes[numa].cpus
     for count, more in pairwise(range(len(here) + 1)):
         assert take(free, count, {numa}) <= here
-        assert take(free, more, {numa}, Assignment(across_numa=True)) <= here
+        assert take(free, more, {numa}, StaticPolicyOptions(across_numa=True)) <= here

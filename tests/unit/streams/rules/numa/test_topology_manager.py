@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.model.machine import Cpu
-from streams.rules.numa.cpu_assignment import Assignment, take_cpus
+from streams.rules.numa.cpu_assignment import StaticPolicyOptions, take_cpus
 from streams.rules.numa.hints import Hint, Hints, affinities, amount_hints, memory_hints, merge
 from streams.rules.numa.memory_checkpoint import MemoryNode, MemoryTable
 from streams.rules.numa.topology import numa_topology
@@ -187,7 +187,7 @@ def test_memory_must_be_on_the_numa_node_of_the_cpus() -> None:
 def test_full_pcpus_only_refuses_in_the_kubelets_words(cpus: int, message: str) -> None:
     # The cores of the reserved CPUs, 2-3 and 4-5, are left out; of core 6-7 one CPU is in use.
     machine = Machine(MACHINE, frozenset({0, 1, 2, 4, 6}), reserved=frozenset({3, 5}))
-    found = admit(machine, Settings(assignment=Assignment(whole_cores=True)), [Request(cpus=cpus)])
+    found = admit(machine, Settings(assignment=StaticPolicyOptions(whole_cores=True)), [Request(cpus=cpus)])
     assert (found.admitted, found.reason, found.message) == (False, "SMTAlignmentError", message)
 
 
@@ -226,13 +226,13 @@ def test_more_than_eight_numa_nodes_need_max_allowable_numa_nodes() -> None:
 def test_the_static_policy_takes_whole_numa_nodes_then_cores_then_threads(
     free: frozenset[int], count: int, affinity: frozenset[int] | None, expected: set[int]
 ) -> None:
-    assert take_cpus(MACHINE, free, count, affinity, Assignment()) == expected
+    assert take_cpus(MACHINE, free, count, affinity, StaticPolicyOptions()) == expected
 
 
 @given(st.sets(st.integers(0, 15)).map(frozenset), st.data())
 def test_taken_cpus_are_free_and_as_many_as_requested(free: frozenset[int], data: st.DataObject) -> None:
     count = data.draw(st.integers(0, len(free)))
-    taken = take_cpus(MACHINE, free, count, data.draw(st.sampled_from([None, A, B, BOTH])), Assignment())
+    taken = take_cpus(MACHINE, free, count, data.draw(st.sampled_from([None, A, B, BOTH])), StaticPolicyOptions())
     assert len(taken) == count
     assert taken <= free
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streams.rules.numa.cpu_assignment import Assignment
+from streams.rules.numa.cpu_assignment import StaticPolicyOptions
 from streams.rules.numa.topology_manager import Settings
 from streams.rules.scheduling.fit_machine import NumaCpus, Policies, machine_of, options_not_followed, settings_of
 
@@ -76,11 +76,11 @@ def test_reported_settings_are_the_only_candidates() -> None:
     reported = Policies(
         "static", "restricted", "pod", {"full-pcpus-only": "true"}, {"prefer-closest-numa-nodes": "true"}
     )
-    assert settings_of(reported) == (Settings("restricted", "pod", assignment=Assignment(whole_cores=True)),)
+    assert settings_of(reported) == (Settings("restricted", "pod", assignment=StaticPolicyOptions(whole_cores=True)),)
     assert [each.split()[1] for each in options_not_followed(reported)] == ["prefer-closest-numa-nodes"]
     names = ("distribute-cpus-across-numa", "distribute-cpus-across-cores", "align-by-socket")
     every = reported._replace(cpu_options=dict.fromkeys((*names, "prefer-align-cpus-by-uncorecache"), "true"))
-    assignment = Assignment(across_numa=True, across_cores=True, by_socket=True)
+    assignment = StaticPolicyOptions(across_numa=True, across_cores=True, by_socket=True)
     assert settings_of(every) == (Settings("restricted", "pod", assignment=assignment, prefer_uncore_cache=True),)
     off = reported._replace(
         cpu_options={"full-pcpus-only": "false"}, topology_options={"max-allowable-numa-nodes": "x"}
@@ -90,11 +90,11 @@ def test_reported_settings_are_the_only_candidates() -> None:
 
 
 def test_unreported_settings_are_tried_as_the_laxest_and_the_strictest() -> None:
-    strictest = Settings("single-numa-node", assignment=Assignment(whole_cores=True))
+    strictest = Settings("single-numa-node", assignment=StaticPolicyOptions(whole_cores=True))
     assert settings_of(Policies()) == (Settings(), strictest, Settings(cpu_policy="none"))
     assert settings_of(Policies("static")) == (Settings(), strictest)
     assert settings_of(Policies("static", "best-effort")) == (
         Settings("best-effort"),
-        Settings("best-effort", assignment=Assignment(whole_cores=True)),
+        Settings("best-effort", assignment=StaticPolicyOptions(whole_cores=True)),
     )
     assert settings_of(Policies("none", "none", "container", {}, {})) == (Settings(cpu_policy="none"),)
