@@ -252,9 +252,9 @@ class Mode(NamedTuple):
 
 
 def _clean(text: str) -> str:
-    return _remembered(text) if len(text) <= _CACHED_CHARACTERS else scrub(text)
+    return _cached_scrub(text) if len(text) <= _CACHED_CHARACTERS else scrub(text)
 
 
-_remembered: Final = lru_cache(4096)(scrub)
+_cached_scrub: Final = lru_cache(4096)(scrub)
 CREDENTIALS: Final = Mode(lambda reason: _clean(spell_out(reason)), lambda _, message: _clean(message))
 STRICT: Final = Mode(lambda reason: allowed_reason(spell_out(reason)), allowed)

@@ -20,10 +20,10 @@ from leadsman.cli.exits import EXIT_USAGE, fail
 def command(ctx: click.Context, config: Path | None, kafka: str | None, db: str | None) -> None:
     """Print the settings in force, from file, environment and flags, without passwords."""
     from leadsman.cli.live import live_settings
-    from leadsman.run.settings import shown
+    from leadsman.run.settings import redacted_yaml
 
     if ctx.invoked_subcommand is None:
-        click.echo(shown(live_settings(config, kafka=kafka, db=db)), nl=False)
+        click.echo(redacted_yaml(live_settings(config, kafka=kafka, db=db)), nl=False)
 
 
 @command.command("init", epilog="Examples: leadsman config init prod.yaml; leadsman config init -")

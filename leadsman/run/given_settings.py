@@ -23,7 +23,7 @@ def read(from_file: Mapping[str, Any], flags: Mapping[str, Any]) -> Settings:
         given = _Given(**flags)
     except UnreadableVariable:
         raise SettingsError(
-            f'settings cannot be used: in the environment ({PREFIX}...) a list is JSON, as ["a", "b"]'
+            f'cannot use the settings: in the environment ({PREFIX}...) a list is JSON, such as ["a", "b"]'
         ) from None
     finally:
         _FROM_FILE.clear()

@@ -27,12 +27,28 @@ from sql.database.errors import BadDsn
 from streams.alerting.settings import AlertSettings
 from streams.kafka.settings import LandSettings, WorkSettings
 
+PREFIX: Final = "LEADSMAN_"
+HIDDEN: Final = "**********"
+FLAGS: Final = {
+    "db": "--db",
+    "kafka.bootstrap_servers": "--kafka",
+    "watch.cluster": "--cluster",
+    "watch.context": "--context",
+    "watch.namespace": "--namespace",
+    "watch.kubelet.access": "--kubelet",
+    "watch.kubelet.addresses": "--kubelet-address",
+    "watch.kubelet.ca_file": "--kubelet-ca",
+    "watch.kubelet.summary_seconds": "--every",
+    "watch.kubelet.metrics_seconds": "--every",
+}
+"""Flags whose values are validated as settings; an error names the flag that gave the value."""
+_VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 DELIMITER: Final = "__"
 """Separator of a section and its setting, in a variable's name."""
-_LINK: Final = re.compile(r".*_SERVICE_(HOST|PORT.*)|.*_PORT_[0-9]+_(TCP|UDP|SCTP).*")
-_LINKED: Final = ("tcp://", "udp://", "sctp://")
-"""Prefixes of the values that Kubernetes sets in a pod's variables for each Service of its namespace."""
-_SHOULD: Final = re.compile(r"^[A-Z][a-z]+ should ")
+_SERVICE_VARIABLE: Final = re.compile(r".*_SERVICE_(HOST|PORT.*)|.*_PORT_[0-9]+_(TCP|UDP|SCTP).*")
+_SERVICE_VALUES: Final = ("tcp://", "udp://", "sctp://")
+"""Kubernetes sets variables with these names, or with values that begin so, for each Service of a pod's namespace."""
+_PYDANTIC_SHOULD: Final = re.compile(r"^[A-Z][a-z]+ should ")
 _WIDTH: Final = 100
 _HEAD: Final = """\
 ## Settings of Leadsman, for every command that has --config.
@@ -61,8 +77,8 @@ class Setting(NamedTuple):
 @cache
 def _meanings(model: type[pydantic.BaseModel]) -> Mapping[str, str]:
     """Return the docstring below each setting, on one line."""
-    (made,) = ast.parse(textwrap.dedent(inspect.getsource(model))).body
-    below = pairwise(made.body) if isinstance(made, ast.ClassDef) else ()
+    (tree,) = ast.parse(textwrap.dedent(inspect.getsource(model))).body
+    below = pairwise(tree.body) if isinstance(tree, ast.ClassDef) else ()
     return {
         each.target.id: " ".join(text.split())
         for each, after in below
@@ -94,16 +110,21 @@ def check_variables(model: type[pydantic.BaseModel], prefix: str, environment: M
     for variable, value in environment.items():
         name = variable.removeprefix(prefix)
         section, nested, _ = name.partition(DELIMITER)
-        if name == variable or section in top or _LINK.fullmatch(name) or value.startswith(_LINKED):
+        if (
+            name == variable
+            or section in top
+            or _SERVICE_VARIABLE.fullmatch(name)
+            or value.startswith(_SERVICE_VALUES)
+        ):
             continue
-        meant = match(name, known) or match(section, top) if nested else match(name, known)
-        if meant or nested:
-            shown = f"Did you mean {prefix}{meant}?" if meant else "`leadsman config` lists the settings"
-            raise SettingsError(f"{plain(variable)} is not a setting. {shown}")
+        suggestion = match(name, known) or match(section, top) if nested else match(name, known)
+        if suggestion or nested:
+            help_ = f"Did you mean {prefix}{suggestion}?" if suggestion else "`leadsman config` lists the settings"
+            raise SettingsError(f"{plain(variable)} is not a setting. {help_}")
 
 
 def hint(model: type[pydantic.BaseModel], path: Iterable[object]) -> str:
-    """Suggest a setting for an unknown path: a similar one next to it, or the same name elsewhere."""
+    """Suggest a setting for an unknown path: a similar name, first in the same section, then anywhere."""
     *above, last = map(str, path)
     settings = list(every_setting(model))
     beside = {each.path[-1]: each.name for each in settings if each.path[:-1] == tuple(above)}
@@ -140,26 +161,8 @@ def _section(annotation: Any) -> type[pydantic.BaseModel] | None:
     return None
 
 
-PREFIX: Final = "LEADSMAN_"
-HIDDEN: Final = "**********"
-FLAGS: Final = {
-    "db": "--db",
-    "kafka.bootstrap_servers": "--kafka",
-    "watch.cluster": "--cluster",
-    "watch.context": "--context",
-    "watch.namespace": "--namespace",
-    "watch.kubelet.access": "--kubelet",
-    "watch.kubelet.addresses": "--kubelet-address",
-    "watch.kubelet.ca_file": "--kubelet-ca",
-    "watch.kubelet.summary_seconds": "--every",
-    "watch.kubelet.metrics_seconds": "--every",
-}
-"""Flags whose values are validated as settings; an error names the flag that gave the value."""
-_VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
-
-
 class Settings(Section):
-    """The settings of every room."""
+    """All settings of Leadsman."""
 
     db: pydantic.SecretStr = pydantic.SecretStr("chdb://leadsman-db")
     """DSN of the database: it may hold a password."""
@@ -169,17 +172,17 @@ class Settings(Section):
     alerts: AlertSettings = AlertSettings.model_construct()
     page: PageSettings = PageSettings.model_construct()
     log: Literal["text", "json"] = "text"
-    """Settings of the log of running parts."""
+    """Log format of running parts: `text` or `json`."""
     telemetry: TelemetrySettings = TelemetrySettings.model_construct()
     watch: LiveSettings | None = None
-    """The watched cluster; by default as in LiveSettings."""
+    """The watched cluster."""
     redact: Redact = "credentials"
-    """Redaction of texts before they are stored or sent: credentials, or with `strict` every text that no known
-    component writes. Use `strict` for captures and topics that leave the company.
+    """Redaction of texts before they are stored or sent. `credentials` removes credentials; `strict` also removes
+    every text that no known component writes. Use `strict` for captures and topics that leave the company.
     """
 
     def live(self) -> LiveSettings:
-        """The cluster of `watch`, `capture` and `up`."""
+        """Return the settings of `watch`, `capture` and `up`; a strict top-level `redact` wins."""
         watch = self.watch or LiveSettings.model_construct()
         return watch.model_copy(update={"redact": self.redact}) if self.redact == "strict" else watch
 
@@ -193,7 +196,7 @@ def load(file: Path | None = None, **flags: Any) -> Settings:
     has_variables = any(name.upper().startswith(PREFIX) for name in os.environ)
     if file is None and not any(map(_is_given, given.values())) and not has_variables:
         return Settings.model_construct()
-    from leadsman.run.given_settings import read  # noqa: PLC0415  # it takes longer than a small dump
+    from leadsman.run.given_settings import read  # noqa: PLC0415  # takes longer than analysing a small dump
 
     check_variables(Settings, PREFIX, os.environ)
     try:
@@ -210,8 +213,8 @@ def _is_given(value: Any) -> bool:
     return any(map(_is_given, value.values())) if isinstance(value, dict) else True
 
 
-def shown(settings: Settings) -> str:
-    """Format the settings as YAML without passwords; addresses keep everything that is not secret."""
+def redacted_yaml(settings: Settings) -> str:
+    """Format the settings as YAML. Database addresses lose their password; receivers keep only kind and host."""
     values = settings.model_dump(mode="json")
     values["db"] = _without_password(settings.db.get_secret_value())
     values["alerts"]["to"] = [_receiver(each.get_secret_value()) for each in settings.alerts.to]
@@ -249,7 +252,7 @@ def _read(file: Path) -> dict[str, Any]:
         return {}
     if not isinstance(values, dict):
         raise SettingsError(f"{plain(file)}: settings are `name: value`, this is {type_in_words(type(values))}")
-    return {str(name): _filled(value, f"{file}: {name}") for name, value in values.items()}
+    return {str(name): _expanded(value, f"{file}: {name}") for name, value in values.items()}
 
 
 def _check_sections(file: Path, model: type[pydantic.BaseModel], values: Mapping[str, Any], above: str = "") -> None:
@@ -264,14 +267,14 @@ def _check_sections(file: Path, model: type[pydantic.BaseModel], values: Mapping
             )
 
 
-def _filled(value: Any, where: str) -> Any:
+def _expanded(value: Any, where: str) -> Any:
     match value:
         case str():
             return _VARIABLE.sub(lambda found: _variable(found, where), value)
         case dict():
-            return {name: _filled(each, f"{where}.{name}") for name, each in value.items()}
+            return {name: _expanded(each, f"{where}.{name}") for name, each in value.items()}
         case list():
-            return [_filled(each, where) for each in value]
+            return [_expanded(each, where) for each in value]
         case _:
             return value
 
@@ -293,7 +296,7 @@ def _explain(error: pydantic.ValidationError, file: Path | None, flags: Mapping[
         return "; ".join(f"{name} {problem}" for name, problem in problems.items())
     source = f"{plain(file)} or the environment ({PREFIX}...)" if file else f"the environment ({PREFIX}...) or flags"
     listed = "; ".join(f"{name}: {problem}" for name, problem in problems.items())
-    return f"settings cannot be used, from {source}: {listed}"
+    return f"cannot use the settings from {source}: {listed}"
 
 
 def _flag(loc: Sequence[str | int], flags: Any) -> str:
@@ -308,4 +311,4 @@ def _flag(loc: Sequence[str | int], flags: Any) -> str:
 def _problem(error: ErrorDetails) -> str:
     if error["type"] == "extra_forbidden":
         return f"there is no such setting. {hint(Settings, error['loc'])}".rstrip()
-    return _SHOULD.sub("must ", error["msg"])
+    return _PYDANTIC_SHOULD.sub("must ", error["msg"])

@@ -12,7 +12,7 @@ from ingest.model.records import NodeRecord, PodRecord, Record, SampleRecord
 from ingest.model.samples import NodeSample
 from streams.fold.findings import NodeFit
 from streams.fold.reducer import Output, Reducer
-from streams.fold.shelves import Shelves, count_on, on_shelf, put, taken
+from streams.fold.shelves import Shelves, count_on, on_shelf, put, without
 from streams.rules.pods.qos import has_ended
 from streams.rules.pods.requests import effective_requests
 from streams.rules.values.quantity import in_base_units
@@ -57,7 +57,7 @@ def _pod(state: State, record: PodRecord) -> State:
     requests = None if has_ended(record) else effective_requests(record.object)
     if requests == before:
         return state
-    pods = taken(state.pods, uid) if requests is None else put(state.pods, uid, requests)
+    pods = without(state.pods, uid) if requests is None else put(state.pods, uid, requests)
     return msgspec.structs.replace(state, pods=pods, requested=_sum(state.requested, requests or {}, before or {}))
 
 

@@ -1,4 +1,4 @@
-"""Changes of pods: binding to nodes, updates and ends: table `pod_bindings`.
+"""Records the changes of pods, which are bindings to nodes, updates and ends: table `pod_bindings`.
 
 The same step runs over the log of each node (bound pods) and over the cluster's (pending ones).
 """
@@ -15,7 +15,7 @@ from ingest.model.objects.pod import Pod, PodMetadata, PodSpec, PodStatus, Toler
 from ingest.model.records import ForgetRecord, InventoryRecord, PodPlacement, PodRecord
 from streams.fold.findings import PodBinding
 from streams.fold.reducer import Output, Reducer
-from streams.fold.shelves import Shelves, all_on, on_shelf, put, taken
+from streams.fold.shelves import Shelves, items, on_shelf, put, without
 from streams.rules.pod_ends.when import deletion_asked_at
 from streams.rules.pods.containers import local_volumes, memoize
 from streams.rules.pods.qos import FINISHED, qos_class
@@ -30,8 +30,8 @@ from streams.rules.pods.requests import (
 from streams.rules.scheduling.constraints import constraints_of, preferences_of, stored
 from streams.rules.scheduling.message import waits_for
 
-LATE: Final = timedelta(seconds=3)
-"""Tolerance: times of conditions are whole seconds, and clocks differ a little."""
+CLOCK_TOLERANCE: Final = timedelta(seconds=3)
+"""Times of conditions are whole seconds, and clocks differ a little."""
 
 
 class State(msgspec.Struct, frozen=True):
@@ -43,28 +43,33 @@ def step(
     state: State, record: PodRecord | PodPlacement | InventoryRecord | ForgetRecord
 ) -> tuple[State, Sequence[Output]]:
     if isinstance(record, InventoryRecord | ForgetRecord):
-        return _unseen(state, record)
+        return _reconcile(state, record)
     if isinstance(record, PodPlacement):
-        return _without(state, record.uid), _bound_before(on_shelf(state.pods, record.uid), record)
+        return _without(state, record.uid), _correct_stale_pending(on_shelf(state.pods, record.uid), record)
     uid = record.object.metadata.uid
     last = on_shelf(state.pods, uid)
-    if record.reconciled:  # `_unseen` concluded it, for all pods at once
+    if record.reconciled:  # `_reconcile` emitted the rows of all pods at once
         return state, ()
     row = _row(record, last)
     if record.change == "DELETED":
         return _without(state, uid), (row,)
     if last is not None and row == last._replace(ts=row.ts, change=row.change, started_at=row.started_at):
-        return state, ()  # only the start time is new, and the next row has it
+        return state, ()  # a later row will have the new start time
     return State(put(state.pods, uid, row)), (row,)
 
 
-def _bound_before(last: PodBinding | None, record: PodPlacement) -> Sequence[Output]:
+def _correct_stale_pending(last: PodBinding | None, record: PodPlacement) -> Sequence[Output]:
     """Return a row for a pod that was already bound, although its last row shows it as pending.
 
-    A watcher that resumed at a stored version repeats the pending state. The log of the pod's node may have no news;
-    if it has, its own row is newer.
+    A watcher that resumed at a stored version repeats the pending state. If the node's log also has a row, that row
+    is newer and wins.
     """
-    if last is None or record.change == "DELETED" or record.bound_at is None or last.ts <= record.bound_at + LATE:
+    if (
+        last is None
+        or record.change == "DELETED"
+        or record.bound_at is None
+        or last.ts <= record.bound_at + CLOCK_TOLERANCE
+    ):
         return ()
     is_over = record.phase in FINISHED
     row = last._replace(ts=record.ts - timedelta(microseconds=1), node=record.target, phase=record.phase, reason="")
@@ -73,32 +78,32 @@ def _bound_before(last: PodBinding | None, record: PodPlacement) -> Sequence[Out
     return (row._replace(change=change, deletion_asked_at=asked_at, waits_for=""),)
 
 
-def _unseen(state: State, record: InventoryRecord | ForgetRecord) -> tuple[State, Sequence[Output]]:
-    """Delete pods whose end was not seen, such as those of a forgotten node, which pod garbage collection deletes."""
+def _reconcile(state: State, record: InventoryRecord | ForgetRecord) -> tuple[State, Sequence[Output]]:
+    """Emit a `deleted` row for each pod that disappeared unseen; for a forgotten node, for every pod of its log."""
     if isinstance(record, ForgetRecord):
-        return State(), [_deleted(row, record) for _, row in all_on(state.pods)]
-    gone = _vanished(state, record)
-    if not gone:
+        return State(), [_deleted_row(row, record) for _, row in items(state.pods)]
+    disappeared = _disappeared(state, record)
+    if not disappeared:
         return state, ()
-    known = dict(all_on(state.pods))
-    rows = [known[uid] for uid in gone]
-    for uid in gone:
+    known = dict(items(state.pods))
+    rows = [known[uid] for uid in disappeared]
+    for uid in disappeared:
         state = _without(state, uid)
-    return state, [*(_deleted(row, record) for row in rows), *(_deletion(row, record) for row in rows)]
+    return state, [*(_deleted_row(row, record) for row in rows), *(_deleted_record(row, record) for row in rows)]
 
 
-def _vanished(state: State, inventory: InventoryRecord) -> Sequence[str]:
-    """Return pods whose end was not seen, except those bound after the list."""
+def _disappeared(state: State, inventory: InventoryRecord) -> Sequence[str]:
+    """Return the pods that an inventory lacks, except pods with a row newer than the inventory."""
     if inventory.resource != "pods" or inventory.of_logs:
         return ()
-    return inventory.gone(uid for uid, row in all_on(state.pods) if row.ts <= inventory.ts)
+    return inventory.gone(uid for uid, row in items(state.pods) if row.ts <= inventory.ts)
 
 
-def _deleted(last: PodBinding, record: InventoryRecord | ForgetRecord) -> PodBinding:
+def _deleted_row(last: PodBinding, record: InventoryRecord | ForgetRecord) -> PodBinding:
     return last._replace(ts=record.ts, change="deleted")
 
 
-def _deletion(last: PodBinding, inventory: InventoryRecord) -> PodRecord:
+def _deleted_record(last: PodBinding, inventory: InventoryRecord) -> PodRecord:
     metadata = PodMetadata(last.pod, last.namespace, last.uid, creation_timestamp=last.created_at)
     pod = Pod(metadata, PodSpec(last.node), PodStatus(last.phase, qos_class=last.qos_class))
     return PodRecord(
@@ -107,7 +112,7 @@ def _deletion(last: PodBinding, inventory: InventoryRecord) -> PodRecord:
 
 
 def _without(state: State, uid: str) -> State:
-    return state if on_shelf(state.pods, uid) is None else State(taken(state.pods, uid))
+    return state if on_shelf(state.pods, uid) is None else State(without(state.pods, uid))
 
 
 def _change(record: PodRecord, last: PodBinding | None) -> str:
@@ -126,7 +131,7 @@ def _row(record: PodRecord, last: PodBinding | None) -> PodBinding:
     change = _change(record, last)
     owner = next((o for o in metadata.owner_references or () if o.controller), None)
     asked_at = deletion_asked_at(pod)
-    asks = _asks(pod)
+    resources = _resources(pod)
     return PodBinding(
         cluster=record.cluster,
         ts=record.ts,
@@ -135,26 +140,26 @@ def _row(record: PodRecord, last: PodBinding | None) -> PodBinding:
         namespace=intern(metadata.namespace),
         pod=metadata.name,
         uid=metadata.uid,
-        qos_class=asks.qos_class,
+        qos_class=resources.qos_class,
         priority=pod.spec.priority or 0,
         critical=is_critical(pod),
-        cpu_request_millicores=asks.requests.get("cpu", 0),
-        cpu_limit_millicores=asks.cpu_limit,
-        memory_request_bytes=asks.requests.get("memory", 0),
-        memory_limit_bytes=asks.memory_limit,
-        ephemeral_request_bytes=asks.requests.get("ephemeral-storage", 0),
-        eviction_memory_request_bytes=asks.ranked.get("memory", 0),
-        eviction_ephemeral_request_bytes=asks.ranked.get("ephemeral-storage", 0),
-        exclusive_cpus=asks.exclusive_cpus,
-        requests=asks.requests,
+        cpu_request_millicores=resources.requests.get("cpu", 0),
+        cpu_limit_millicores=resources.cpu_limit,
+        memory_request_bytes=resources.requests.get("memory", 0),
+        memory_limit_bytes=resources.memory_limit,
+        ephemeral_request_bytes=resources.requests.get("ephemeral-storage", 0),
+        eviction_memory_request_bytes=resources.eviction_requests.get("memory", 0),
+        eviction_ephemeral_request_bytes=resources.eviction_requests.get("ephemeral-storage", 0),
+        exclusive_cpus=resources.exclusive_cpus,
+        requests=resources.requests,
         phase=intern(pod.status.phase),
         reason=intern(_reason(pod)),
         owner_kind=intern(owner.kind) if owner else "",
         owner_name=owner.name if owner else "",
         created_at=metadata.creation_timestamp,
-        tolerations=_shared(tuple([_toleration(each) for each in pod.spec.tolerations or ()])),
-        local_volumes=_shared(local_volumes(pod)),
-        labels=_shared_map(tuple(sorted((metadata.labels or {}).items()))),
+        tolerations=_interned_list(tuple([_toleration(each) for each in pod.spec.tolerations or ()])),
+        local_volumes=_interned_list(local_volumes(pod)),
+        labels=_interned_map(tuple(sorted((metadata.labels or {}).items()))),
         constraints=intern(stored(constraints_of(pod))),
         deletion_asked_at=None if asked_at is None else min(asked_at, record.ts),
         waits_for=waits_for(pod),
@@ -163,9 +168,9 @@ def _row(record: PodRecord, last: PodBinding | None) -> PodBinding:
     )
 
 
-class _Asks(NamedTuple):
+class _PodResources(NamedTuple):
     requests: dict[str, int]
-    ranked: dict[str, int]
+    eviction_requests: dict[str, int]
     """The requests that eviction ranking compares."""
     qos_class: str
     cpu_limit: int | None
@@ -174,19 +179,21 @@ class _Asks(NamedTuple):
 
 
 @memoize
-def _asks(pod: Pod) -> _Asks:
+def _resources(pod: Pod) -> _PodResources:
     limits = cpu_limit(pod), memory_limit(pod)
-    return _Asks(effective_requests(pod), eviction_requests(pod), qos_class(pod), *limits, exclusive_cpus(pod))
+    return _PodResources(
+        effective_requests(pod), eviction_requests(pod), qos_class(pod), *limits, exclusive_cpus(pod)
+    )
 
 
 @lru_cache(maxsize=1024)
-def _shared(texts: tuple[str, ...]) -> list[str]:
-    """Return one shared list for pods with equal volumes, because tens of thousands of rows are kept."""
+def _interned_list(texts: tuple[str, ...]) -> list[str]:
+    """Return one list object for equal values, to save memory: tens of thousands of rows are kept."""
     return list(texts)
 
 
 @lru_cache(maxsize=4096)
-def _shared_map(labels: tuple[tuple[str, str], ...]) -> dict[str, str]:
+def _interned_map(labels: tuple[tuple[str, str], ...]) -> dict[str, str]:
     return dict(labels)
 
 

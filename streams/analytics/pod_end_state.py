@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from ingest.model.records import Record
 from streams.analytics.pod_end_rows import with_actor, with_witness
 from streams.fold.findings import PodEnd
-from streams.fold.shelves import Shelves, all_on, on_shelf, put
+from streams.fold.shelves import Shelves, items, on_shelf, put
 from streams.rules.pod_ends.causes import WITHOUT_WITNESS, Restarts
 from streams.rules.pod_ends.machine import Machine, compared, narrowed, was_rebooted
 from streams.rules.pod_ends.when import When
@@ -110,7 +110,7 @@ def explained_by_machine(state: State, machine: Machine, record: Record) -> tupl
     if machine == state.machine:
         return state, rows
     ends = state.ends
-    for key, each in all_on(state.open):
+    for key, each in items(state.open):
         known = on_shelf(ends, key)
         row = _bounded_row(machine, each, known)
         if row is not None and row != known:

@@ -38,7 +38,7 @@ from streams.analytics.pod_end_state import (
 )
 from streams.fold.findings import PodEnd
 from streams.fold.reducer import Output, Reducer
-from streams.fold.shelves import on_shelf, put, taken
+from streams.fold.shelves import on_shelf, put, without
 from streams.rules.pod_ends.causes import (
     KUBELET,
     OOM_KILLED,
@@ -107,7 +107,7 @@ def _pod(state: State, record: PodRecord) -> tuple[State, list[PodEnd]]:
     for each in container_ends(pod):
         state = _container_ended(state, record, each, rows)
     if state.owners:
-        state = replace(state, owners=taken(state.owners, uid))
+        state = replace(state, owners=without(state.owners, uid))
     known = on_shelf(state.ends, key_of(uid, "", 0))
     end = pod_end(pod, record.ts, is_gone=is_gone, is_first=record.change == "ADDED")
     if end is None and known is None:
@@ -220,11 +220,11 @@ def _remember(state: State, record: PodRecord) -> State:
     is_own = pod.status.phase in FINISHED and (was_own or on_shelf(state.ends, key_of(uid, "", 0)) is None)
     finished, restarts = state.finished, state.restarts
     if state.gone not in {"", uid}:
-        finished = taken(finished, state.gone)
+        finished = without(finished, state.gone)
     if is_own != bool(was_own):
-        finished = put(finished, uid, True) if is_own else taken(finished, uid)
+        finished = put(finished, uid, True) if is_own else without(finished, uid)
     if counts != (on_shelf(restarts, uid) or {}):
-        restarts = put(restarts, uid, counts) if counts else taken(restarts, uid)
+        restarts = put(restarts, uid, counts) if counts else without(restarts, uid)
     gone = uid if is_own and is_gone else ""
     unhealthy = {each: at for each, at in state.unhealthy.items() if not (is_gone and each == uid)}
     mirrored = {static: mirror for static, mirror in state.mirrored.items() if mirror != uid}

@@ -11,7 +11,7 @@ from ingest.model.objects.pod import Pod
 from ingest.model.records import PodRecord, Record, SettingsRecord
 from streams.fold.findings import StorageLimit
 from streams.fold.reducer import Output, Reducer
-from streams.fold.shelves import Shelves, all_on, on_shelf, put, taken
+from streams.fold.shelves import Shelves, items, on_shelf, put, without
 from streams.rules.pods.containers import volume_limits
 from streams.rules.pods.qos import has_ended
 from streams.rules.pods.requests import effective_limits
@@ -44,7 +44,7 @@ def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
             log_bytes = base_units(config.container_log_max_size) * config.container_log_max_files
             if log_bytes == state.log_bytes:
                 return state, ()
-            return State(log_bytes, state.pods), [*_rows(record, dict(all_on(state.pods)), log_bytes)]
+            return State(log_bytes, state.pods), [*_rows(record, dict(items(state.pods)), log_bytes)]
         case _:
             return state, ()
 
@@ -56,7 +56,7 @@ def _pod(state: State, record: PodRecord) -> tuple[State, Sequence[Output]]:
     if after == before:
         return state, ()
     if after is None:
-        return State(state.log_bytes, taken(state.pods, uid)), ()
+        return State(state.log_bytes, without(state.pods, uid)), ()
     return State(state.log_bytes, put(state.pods, uid, after)), [*_rows(record, {uid: after}, state.log_bytes)]
 
 

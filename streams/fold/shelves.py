@@ -36,7 +36,7 @@ def put(shelves: Shelves[V], key: str, value: V, most: int = 0) -> Shelves[V]:
     return {**shelves, name: shelf}
 
 
-def taken(shelves: Shelves[V], key: str) -> Shelves[V]:
+def without(shelves: Shelves[V], key: str) -> Shelves[V]:
     name = _shelf(key)
     if key not in shelves.get(name, {}):
         return shelves
@@ -50,7 +50,7 @@ def count_on(shelves: Shelves[V]) -> int:
     return sum(map(len, shelves.values()))
 
 
-def all_on(shelves: Shelves[V]) -> Iterator[tuple[str, V]]:
+def items(shelves: Shelves[V]) -> Iterator[tuple[str, V]]:
     """Yield every key with its value, in order of keys."""
     yield from sorted((item for shelf in shelves.values() for item in shelf.items()), key=lambda item: item[0])
 

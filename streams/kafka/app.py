@@ -163,7 +163,7 @@ class Worker:
             },
             metrics.LAG: self._lag,
             DEAD_LETTERS: self._dead_letters,
-            metrics.FLOODED: lambda: {(topic,): each.left_out for topic, each in self._folders.items()},
+            metrics.FLOODED: lambda: {(topic,): each.flood_suppressed for topic, each in self._folders.items()},
             metrics.STATE_BYTES: lambda: {(topic,): each.written_bytes for topic, each in self._states.items()},
             metrics.STATE_LEFT_OUT: lambda: {(topic,): each.left_out for topic, each in self._states.items()},
             metrics.SOURCE_ERRORS: self._source_errors,

@@ -41,7 +41,7 @@ MAX_LOG_BYTES: Final = 64 * 1024 * 1024
 
 Above it, the oldest entries of mappings in buckets are left out; a state without such a mapping is written whole.
 """
-log = structlog.get_logger(__name__)
+logger = structlog.get_logger(__name__)
 
 
 class StateKey(NamedTuple):
@@ -235,7 +235,7 @@ class LogStates:
         for partition in partitions:
             before, connection = self._connections.get(partition), self._connection(partition)
             while before is not None and connection is not before:
-                log.warning("states are written again: the changelog may have a leader without them", at=partition)
+                logger.warning("states are written again: the changelog may have a leader without them", at=partition)
                 await self._send_all([_Record(partition, *each) for each in self._changelog.states(partition)])
                 before, connection, is_repeated = connection, self._connection(partition), True
             self._connections[partition] = connection

@@ -1,7 +1,8 @@
 """Folds batches of messages into states: fold, publish the conclusions, keep the states, in that order.
 
-The states are written when that is due, and only what they cover is acknowledged. A record whose offset the state has
-seen is skipped; what was published for it before a crash is published again with the same natural keys.
+States are written periodically. A message is acknowledged once a written state contains it. Records up to the state's
+offset are skipped. After a crash, records folded after the last written state are folded again, and their output is
+published again with the same natural keys.
 """
 
 import asyncio
@@ -37,13 +38,22 @@ from streams.kafka.states import LeftOut, LogStates, Ownership, StateKey
 
 MAX_ROWS: Final = 500
 """Maximum number of rows of one part of findings; a merged message has fewer than twice as many."""
+MAX_DEAD_LETTERS_IN_A_ROW: Final = 1000
+"""Number of consecutive bad messages of a log after which it counts as flooded."""
+FLOOD_SAMPLE_EVERY: Final = 1000
+"""In a flood, one message in this many becomes a dead letter, until a good record arrives."""
+MAX_ORIGINS: Final = 20_000
+"""Number of logs whose last emission a log remembers. A worker that died repeats emissions of its last batch only."""
+MAX_FLOODS: Final = 10_000
+"""Maximum number of logs whose consecutive bad messages are counted. At the limit, all counts are reset."""
+logger = structlog.get_logger(__name__)
 
 
 class MessageRows(NamedTuple):
     cluster: str
     node: str
     ts: datetime
-    place: str
+    position: str
     rows: list[Row]
 
 
@@ -60,9 +70,9 @@ class Outbox:
             await each
 
     async def findings(self, key: bytes, concluded: Iterable[MessageRows]) -> None:
-        for each in _of_one_sample(concluded):
+        for each in _merge_same_time(concluded):
             value = encode_findings(each.cluster, each.node, each.ts, each.rows)
-            headers = finding_headers(each.cluster, each.node, each.ts, each.place)
+            headers = finding_headers(each.cluster, each.node, each.ts, each.position)
             self._handed_over.append(await self._publisher.send(self._topics.findings.name, key, value, headers))
 
     async def flat(self, tables: Collection[str], record: AnyRecord, message: Message, rows: Sequence[Row]) -> None:
@@ -105,8 +115,8 @@ class Outbox:
             await self.record(record, emission)
 
 
-def _of_one_sample(concluded: Iterable[MessageRows]) -> Iterator[MessageRows]:
-    """Merge findings from records of the same time, under the first; fewer than twice MAX_ROWS."""
+def _merge_same_time(concluded: Iterable[MessageRows]) -> Iterator[MessageRows]:
+    """Merge consecutive findings with equal cluster, node and time; keep the first one's position."""
     gathered: MessageRows | None = None
     for each in chain.from_iterable(map(_parts, concluded)):
         if gathered is None or gathered[:3] != each[:3] or len(gathered.rows) >= MAX_ROWS:
@@ -122,20 +132,8 @@ def _of_one_sample(concluded: Iterable[MessageRows]) -> Iterator[MessageRows]:
 def _parts(each: MessageRows) -> Iterator[MessageRows]:
     """Split findings into parts of at most MAX_ROWS: an empty inventory alone can give tens of thousands."""
     for first in range(0, len(each.rows), MAX_ROWS):
-        place = f"{each.place}#{first}" if first else each.place
-        yield each._replace(place=place, rows=each.rows[first : first + MAX_ROWS])
-
-
-MAX_DEAD_LETTERS_IN_A_ROW: Final = 1000
-"""Number of consecutive dead letters of one log, after which only one in SAMPLED is dead-lettered, until a record
-comes.
-"""
-SAMPLED: Final = 1000
-MAX_ORIGINS: Final = 20_000
-"""Number of logs whose last emission a log remembers. A worker that died repeats emissions of its last batch only."""
-MAX_FLOODS: Final = 10_000
-"""Number of logs whose floods of bad messages are counted at the same time."""
-log = structlog.get_logger(__name__)
+        position = f"{each.position}#{first}" if first else each.position
+        yield each._replace(position=position, rows=each.rows[first : first + MAX_ROWS])
 
 
 class LogFolder:
@@ -151,8 +149,8 @@ class LogFolder:
         figures: Figures | None = None,
         flat: Collection[str] = (),
     ) -> None:
-        """Records at the positions `skipped` become dead letters. `figures` takes each row that is concluded. Rows of
-        the tables `flat` have messages of their own too.
+        """Records at the positions `skipped` become dead letters. `figures` gets every row. Rows of the tables in
+        `flat` are also published one per message.
         """
         self._fold = Fold(reducers)
         self._states = states
@@ -162,7 +160,7 @@ class LogFolder:
         self._flat = frozenset(flat)
         self._in_a_row: Counter[bytes] = Counter()
         """Number of consecutive bad messages by log."""
-        self.left_out = 0
+        self.flood_suppressed = 0
         """Number of messages of floods that are in no dead letter."""
         self.dead_letters: Counter[tuple[str, ...]] = Counter()
         """Number of dead letters by error type."""
@@ -173,8 +171,8 @@ class LogFolder:
     async def fold(self, messages: Sequence[Message], ownership: Ownership) -> bool:
         """Fold a batch, and return when Kafka has all conclusions. The states are kept for `write`.
 
-        False if the partitions went to another worker meanwhile: no state is kept, and it folds them again.
-        Raises MemoryError and OSError from a reducer, after a log line that names the message.
+        Return False if the partitions were reassigned; the new owner folds the messages again. Raises MemoryError and
+        OSError from a reducer, after a log line that names the message.
         """
         began = time.perf_counter()
         outbox = Outbox(self._publisher, self._topics)
@@ -193,7 +191,10 @@ class LogFolder:
         return True
 
     async def write(self, ownership: Ownership) -> bool:
-        """Return when Kafka has the kept states: their messages can be acknowledged. False like `LogStates.write`."""
+        """Return when Kafka has the kept states: their messages can be acknowledged.
+
+        Return False if the partitions were reassigned: nothing may be acknowledged.
+        """
         began = time.perf_counter()
         if not await self._states.write(ownership, self._report):
             return False
@@ -211,7 +212,7 @@ class LogFolder:
             f"and then the oldest first, because log {key} has more than Leadsman stores of one log. Conclusions "
             "without them are partial"
         )
-        log.error("a state is too large", key=key, mapping=left_out.mapping, entries=left_out.entries)
+        logger.error("a state is too large", key=key, mapping=left_out.mapping, entries=left_out.entries)
         now = datetime.now(UTC)
         record = SourceErrorRecord(
             ts=now,
@@ -234,7 +235,7 @@ class LogFolder:
         for message in messages:
             decision = accept(folded, message)
             if decision.folded.shift != folded.shift:
-                log.warning("the topic was recreated since this log's state was stored", at=str(message.position))
+                logger.warning("the topic was recreated since this log's state was stored", at=str(message.position))
             folded = decision.folded
             if isinstance(decision, Skip):
                 continue
@@ -246,16 +247,17 @@ class LogFolder:
                 continue
             if decision.emission is None:  # our own message does not show that a flood is over
                 self._in_a_row.pop(key, None)
-            record, place = decision.record, str(message.position)
-            if place in self._skipped:
-                log.warning("a record is skipped as requested", at=place)
+            record, position = decision.record, str(message.position)
+            if position in self._skipped:
+                logger.warning("a record is skipped as requested", at=position)
                 skipped = BadRecord("skipped", "skipped by leadsman work --skip")
                 letter = Letter.of(record.cluster, record.ts, message.position, skipped, message.value)
                 await outbox.dead_letter(letter, Emission(origin, folded.offset, 0))
+                self.dead_letters[letter.error_type,] += 1
                 continue
             rows = await self._fold_record(origin, folded, record, message, outbox)
             if rows:
-                concluded.append(MessageRows(record.cluster, record.node, record.ts, place, rows))
+                concluded.append(MessageRows(record.cluster, record.node, record.ts, position, rows))
         while len(emitted) > MAX_ORIGINS:
             del emitted[next(iter(emitted))]
         await outbox.findings(key, concluded)
@@ -268,7 +270,7 @@ class LogFolder:
         try:
             outputs = self._fold.step(folded.log, record)
         except Exception:
-            log.error("a reducer failed", skip=f"leadsman work --skip {message.position}")  # noqa: TRY400  # raised below
+            logger.error("a reducer failed", skip=f"leadsman work --skip {message.position}")  # noqa: TRY400  # raised below
             raise
         for number, output in enumerate(outputs):
             emission = Emission(origin, folded.offset, number)
@@ -297,9 +299,9 @@ class LogFolder:
     def _log_rejected(self, rejected: Rejected, record: AnyRecord, message: Message) -> None:
         kind, at, reason = kind_of(record), str(message.position), str(rejected.error)
         if isinstance(rejected.error, ReducerFailed):
-            log.error("a reducer failed", kind=kind, at=at, reason=reason, exc_info=rejected.error.__cause__)
+            logger.error("a reducer failed", kind=kind, at=at, reason=reason, exc_info=rejected.error.__cause__)
         else:
-            log.warning("a record makes no sense", kind=kind, at=at, reason=reason)
+            logger.warning("a reducer rejected a record", kind=kind, at=at, reason=reason)
 
     async def _dead_letter(self, key: bytes, letter: Letter, emission: Emission, outbox: Outbox) -> None:
         """Publish a dead letter, unless it belongs to a flood, which must not fill the topic."""
@@ -307,10 +309,10 @@ class LogFolder:
             self._in_a_row.clear()
         self._in_a_row[key] += 1
         more = self._in_a_row[key] - MAX_DEAD_LETTERS_IN_A_ROW
-        if more > 1 and more % SAMPLED:
-            self.left_out += 1
+        if more > 1 and more % FLOOD_SAMPLE_EVERY:
+            self.flood_suppressed += 1
             return
-        log.warning("a message is not a record", at=str(letter.position), reason=letter.reason)
+        logger.warning("a message is not a record", at=str(letter.position), reason=letter.reason)
         await outbox.dead_letter(letter, emission)
         self.dead_letters[letter.error_type,] += 1
         if more == 1:
@@ -319,7 +321,7 @@ class LogFolder:
                 f"{letter.position}: {letter.reason}. Check who writes to this topic, or whether they "
                 "are from a newer version"
             )
-            log.error("a log is flooded", key=emission.origin, reason=error)
+            logger.error("a log is flooded", key=emission.origin, reason=error)
             resource = f"kafka {letter.position.source}/{letter.position.place.partition('@')[0]}"
             record = SourceErrorRecord(ts=letter.ts, cluster=cluster_of(key), resource=resource, error=error)
             await outbox.record(record, emission._replace(number=1))

@@ -258,7 +258,7 @@ def prepared(
     if pod.needs is None:
         pods = [(each.namespace, each.constraints) for node in nodes for each in node.neighbours]
         pod = pod._replace(
-            needs=needs_of(constraints, namespace, storage, pods=pods, made=pod.made),
+            needs=needs_of(constraints, namespace, storage, pods=pods, created_claims=pod.created_claims),
             device_needs=device_needs(constraints, namespace, devices, scheduler_minor),
         )
     pod = pod._replace(ignored=perhaps_ignored(pod.requests, resources))

@@ -40,7 +40,9 @@ def adds_up(pod: PodRequest | None) -> bool:
         return True
     wants = pod.itself.constraints
     each_on_its_node = all(term.topology_key == HOSTNAME for term in wants.anti_affinity)
-    shared = any(each.volume not in pod.made for each in wants.claimed) or any(each.claim for each in wants.devices)
+    shared = any(each.volume not in pod.created_claims for each in wants.claimed) or any(
+        each.claim for each in wants.devices
+    )
     return each_on_its_node and not (wants.affinity or wants.spread or shared)
 
 

@@ -18,7 +18,7 @@ from streams.rules.pods.requests import effective_requests, exclusive_cpus, is_c
 from streams.rules.scheduling.constraints import constraints_of, preferences_of, unknown_volume_text
 from streams.rules.scheduling.filters import PodRequest
 from streams.rules.scheduling.neighbours import Neighbour
-from streams.rules.scheduling.storage import Claim, wanted
+from streams.rules.scheduling.storage import Claim, claim_of_spec
 from streams.rules.values.quantity import NANO, InvalidQuantity, base_units, in_base_units, millicores, nano_units
 
 MILLI: Final = 1000
@@ -160,7 +160,7 @@ def request_of_manifest(manifest: Any, count: int | None, *, insists: bool = Fal
         if request.node_name and request.itself.constraints.gates:
             raise BadFitRequest("nodeName cannot be set until all schedulingGates have been cleared")
         request = request._replace(
-            made=given.made,
+            created_claims=given.created_claims,
             unknown=(*request.unknown, *map(unknown_volume_text, given.of_a_set)),
         )
     except (msgspec.ValidationError, InvalidQuantity, AttributeError, KeyError, TypeError) as error:
@@ -231,7 +231,7 @@ def _is_whole(name: str) -> bool:
 class _Given(NamedTuple):
     count: Any
     """Number of wanted pods."""
-    made: dict[str, Claim]
+    created_claims: dict[str, Claim]
     """Claims that are created with each pod, by volume."""
     of_a_set: list[str]
     """Volumes of a StatefulSet, whose claims may already exist."""
@@ -253,7 +253,7 @@ def _pod_in(manifest: Any) -> tuple[Pod, _Given]:
             pod = msgspec.convert({"metadata": named, "spec": spec}, Pod)
             if is_of_daemons:
                 pod = _of_daemon_set(pod)
-            return pod, _Given(count, dict(_made(spec.get("volumes") or ())), of_a_set)
+            return pod, _Given(count, dict(_created_claims(spec.get("volumes") or ())), of_a_set)
         of_a_set = [each["metadata"]["name"] for each in spec.get("volumeClaimTemplates") or ()]
         is_of_daemons = found.get("kind") == "DaemonSet"
         found, count = inner, spec.get("replicas", _at_once(spec, count))
@@ -273,11 +273,11 @@ def _of_daemon_set(pod: Pod) -> Pod:
     return replace(pod, spec=replace(pod.spec, tolerations=[*(pod.spec.tolerations or ()), *added]))
 
 
-def _made(volumes: Any) -> Iterator[tuple[str, Claim]]:
+def _created_claims(volumes: Any) -> Iterator[tuple[str, Claim]]:
     for each in volumes:
         if "ephemeral" in each:
             template = each["ephemeral"]["volumeClaimTemplate"]["spec"]
-            yield each["name"], wanted(msgspec.convert(template, PersistentVolumeClaimSpec))
+            yield each["name"], claim_of_spec(msgspec.convert(template, PersistentVolumeClaimSpec))
 
 
 def _request(pod: Pod, requests: dict[str, int]) -> PodRequest:
@@ -288,9 +288,9 @@ def _request(pod: Pod, requests: dict[str, int]) -> PodRequest:
     return PodRequest(
         containers=tuple(
             _container(each, guaranteed=guaranteed, pins=pins)._replace(
-                is_init=place < len(inits) and not is_sidecar(each)
+                is_init=index < len(inits) and not is_sidecar(each)
             )
-            for place, each in enumerate((*inits, *pod.spec.containers))
+            for index, each in enumerate((*inits, *pod.spec.containers))
         ),
         requests={name: amount for name, amount in requests.items() if amount},
         itself=Neighbour(

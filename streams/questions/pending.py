@@ -36,7 +36,7 @@ from streams.rules.scheduling.filters import (
 from streams.rules.scheduling.fit import kubelets_verdict
 from streams.rules.scheduling.neighbours import Neighbour, Neighbourhood, Place, named, places_named
 from streams.rules.scheduling.selectors import NODE_NAME, Terms
-from streams.rules.scheduling.storage import ZONES
+from streams.rules.scheduling.storage import TOPOLOGY_LABELS
 from streams.rules.scheduling.volume_needs import NO_EVIDENCE, Need, Storage, needs_of
 
 MOST_PAIRS: Final = 1_500_000
@@ -216,15 +216,15 @@ class _Judge:
         of_devices = _keys(*(each.nodes for each in pod.device_needs or ()))
         keys = tuple(sorted({*_keys(constraints.nodes), *_keys_of_needs(needs), *of_devices}))
         drivers = tuple(sorted({(each.driver, each.identity) for each in needs if each.driver}))
-        asks = keys, bool(constraints.ports), drivers, bool(pod.device_needs)
-        if asks not in self._cached:
-            self._cached[asks] = _classes(_look(each, *asks) for each in self._nodes)
-        return self._cached[asks]
+        cache_key = keys, bool(constraints.ports), drivers, bool(pod.device_needs)
+        if cache_key not in self._cached:
+            self._cached[cache_key] = _classes(_look(each, *cache_key) for each in self._nodes)
+        return self._cached[cache_key]
 
     def _room(self, pod: PodRequest) -> Sequence[_Words]:
         requests = pod.heeded
-        asks = "room", frozenset(requests.items())
-        if asks not in self._cached:
+        cache_key = "room", frozenset(requests.items())
+        if cache_key not in self._cached:
             exceeds = [
                 [requests.get(name, 0) > free for free in self._free(name)] for name in sorted({*NATIVE, *requests})
             ]
@@ -232,28 +232,30 @@ class _Judge:
             short = list(zip(unseen, self._full, *exceeds, strict=True))
             one_each = dict(zip(short, self._nodes, strict=True))
             words = {each: self._short(node, pod, each[0]) for each, node in one_each.items()}
-            self._cached[asks] = [words[each] for each in short]
-        return self._cached[asks]
+            self._cached[cache_key] = [words[each] for each in short]
+        return self._cached[cache_key]
 
     def _short(self, node: NodeState, pod: PodRequest, unseen: Collection[str]) -> _Words:
         found = (each.reason for each in node_shortages(node, pod, self._minor))
         return (*found, NO_ROOM_KNOWN) if unseen else tuple(found)
 
     def _free(self, name: str) -> Sequence[int]:
-        asks = "free", name
-        if asks not in self._cached:
-            self._cached[asks] = [each.allocatable.get(name, 0) - each.requested.get(name, 0) for each in self._nodes]
-        return self._cached[asks]
+        cache_key = "free", name
+        if cache_key not in self._cached:
+            self._cached[cache_key] = [
+                each.allocatable.get(name, 0) - each.requested.get(name, 0) for each in self._nodes
+            ]
+        return self._cached[cache_key]
 
     @cached_property
     def _full(self) -> Sequence[bool]:
         return [each.pods + 1 > each.allocatable.get("pods", 0) for each in self._nodes]
 
     def _machines(self, pod: Waiting) -> Sequence[str]:
-        asks = "machine", pod.exclusive_cpus
-        if asks not in self._cached:
-            self._cached[asks] = list(self._verdicts(PodRequest((Request(pod.exclusive_cpus),), {})))
-        return self._cached[asks]
+        cache_key = "machine", pod.exclusive_cpus
+        if cache_key not in self._cached:
+            self._cached[cache_key] = list(self._verdicts(PodRequest((Request(pod.exclusive_cpus),), {})))
+        return self._cached[cache_key]
 
     def _verdicts(self, pod: PodRequest) -> Iterator[str]:
         known: dict[Hashable, str] = {}
@@ -301,7 +303,7 @@ def _keys_of_needs(needs: Iterable[Need]) -> set[str]:
     keys = set[str]()
     for each in needs:
         keys |= _keys(each.nodes, each.topologies, *each.candidates)
-        keys |= {*ZONES} if each.zones else set()
+        keys |= {*TOPOLOGY_LABELS} if each.topology else set()
         keys |= {NODE_NAME} if each.selected_node is not None else set()
     return keys
 
@@ -359,8 +361,8 @@ class PodsThere:
 
     def _places(self, *, known: bool, every: bool) -> list[Place]:
         """Return places with all pods, or only with pods that have rules about other pods."""
-        asks = known, every
-        if asks not in self._named:
+        cache_key = known, every
+        if cache_key not in self._named:
             places = [
                 Place(
                     node.node,
@@ -369,8 +371,8 @@ class PodsThere:
                 )
                 for node in self._nodes
             ]
-            self._named[asks] = places_named(places, self._namespaces, complete=known)
-        return self._named[asks]
+            self._named[cache_key] = places_named(places, self._namespaces, complete=known)
+        return self._named[cache_key]
 
     @cached_property
     def _terms(self) -> Mapping[bool, Sequence[NeighbourTerm]]:

@@ -19,7 +19,7 @@ from ingest.resources.pods import PODS
 from ingest.resources.resource import ApiResource
 from streams.analytics.registry import REDUCERS
 from streams.fold.fold import Fold, LogKey, LogState
-from streams.fold.shelves import all_on
+from streams.fold.shelves import items
 
 NAMES = ("a", "b", "c")
 CLUSTER = LogKey("lab", "")
@@ -184,8 +184,8 @@ class World:
         """Return whether a node's log takes the node for alive, and the pods that two of its reducers know."""
         states: dict[str, Any] = self.logs[LogKey("lab", node)].states
         last = states["nodes"].last if "nodes" in states else None
-        bindings = {uid for uid, _ in all_on(states["pod_bindings"].pods)} if "pod_bindings" in states else set()
-        fit = {uid for uid, _ in all_on(states["node_fit"].pods)} if "node_fit" in states else set()
+        bindings = {uid for uid, _ in items(states["pod_bindings"].pods)} if "pod_bindings" in states else set()
+        fit = {uid for uid, _ in items(states["node_fit"].pods)} if "node_fit" in states else set()
         return last is not None and not last.deleted, bindings, fit
 
     def saved(self) -> "Saved":

@@ -24,10 +24,10 @@ from ingest.model.records import (
     SampleRecord,
     SettingsRecord,
 )
-from streams.analytics.eviction.prediction import PodSpecs, Sample, predicted, sample_of, specs_of
+from streams.analytics.eviction.prediction import PodSpecs, Sample, sample_of, specs_of, with_prediction
 from streams.fold.findings import Eviction
 from streams.fold.reducer import Output, Reducer
-from streams.fold.shelves import Shelves, all_on, on_shelf, put, taken
+from streams.fold.shelves import Shelves, items, on_shelf, put, without
 from streams.rules.eviction.messages import (
     AdmissionRejection,
     LimitEviction,
@@ -97,7 +97,7 @@ def step(state: State, record: Record) -> tuple[State, Sequence[Output | BadReco
 
 def _pods_at(state: State, record: SampleRecord) -> dict[str, PodSpecs]:
     """Return the pods at a sample; pods that are only implied count if the sample has them."""
-    pods = dict(all_on(state.pods))
+    pods = dict(items(state.pods))
     if state.implied_pods:
         measured = {uid: on_shelf(state.implied_pods, uid) for uid in record.pods.uid if uid not in pods}
         pods |= {uid: specs for uid, specs in measured.items() if specs is not None}
@@ -127,7 +127,7 @@ def _named_again(state: State, record: Record) -> tuple[State, Sequence[Output]]
     """Return evictions whose signal or threshold is now known from new settings or capacities."""
     rows: list[Output] = []
     stories = state.stories
-    for key, row in all_on(state.stories):
+    for key, row in items(state.stories):
         if row.cause != "pressure" or row.threshold_kind:
             continue
         named = _with_kind(state, row if row.signal else row._replace(signal=_signal(state, row)))
@@ -162,11 +162,11 @@ def _pod(state: State, record: PodRecord) -> tuple[State, Sequence[Output | BadR
             # even if the text is unknown, the pod has ended and is no longer ranked
             rows = (error,)
     if state.implied_pods:
-        state = msgspec.structs.replace(state, implied_pods=taken(state.implied_pods, pod.metadata.uid))
+        state = msgspec.structs.replace(state, implied_pods=without(state.implied_pods, pod.metadata.uid))
     uid, specs = pod.metadata.uid, None if has_ended(record) else specs_of(pod)
     if on_shelf(state.pods, uid) == specs:
         return state, rows
-    pods = taken(state.pods, uid) if specs is None else put(state.pods, uid, specs)
+    pods = without(state.pods, uid) if specs is None else put(state.pods, uid, specs)
     return msgspec.structs.replace(state, pods=pods), rows
 
 
@@ -317,7 +317,7 @@ def _new(
             sample = next((s for s in reversed(state.samples) if s.ts < row.ts + CLOCK_SECOND), None)
             if sample is None or not when.is_known:
                 return _with_kind(state, row)
-            return _with_kind(state, predicted(row, parsed, sample, state.config, state.kubelet_version))
+            return _with_kind(state, with_prediction(row, parsed, sample, state.config, state.kubelet_version))
 
 
 REDUCER: Final = Reducer(

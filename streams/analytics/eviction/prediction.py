@@ -22,7 +22,7 @@ from streams.rules.pods.containers import local_volumes, used_by
 from streams.rules.pods.requests import eviction_requests, is_critical
 
 FRESH: Final = timedelta(seconds=30)
-"""An older sample predicts no eviction. In this time there are three samples and three checks by the kubelet."""
+"""Maximum age of a sample for a prediction: three polls of the kubelet at the default 10 s."""
 _usages_of: Final = attrgetter(*USAGES)
 _NOBODY: Final = RankedPod("", "", "", 0, 0, 0, has_stats=False)
 
@@ -46,7 +46,9 @@ class Sample(msgspec.Struct, frozen=True):
     pods: dict[str, PodSpecs]
     """Pods by uid."""
     all_known: bool
-    """True if `pods` has every pod of the summary; a static pod has a different uid there than in the API."""
+    """True if `pods` has every pod of the summary; pods also match by namespace and name, because a static pod's uid
+    in the summary is not the API's.
+    """
     uids: list[str]
     """UIDs of the pods in the summary."""
     usages: bytes
@@ -64,11 +66,10 @@ def sample_of(record: SampleRecord, pods: dict[str, PodSpecs]) -> Sample:
 def _with_local_volumes(columns: PodUsages, pods: Mapping[str, PodSpecs]) -> PodUsages:
     """Limit each known pod's use of volumes to its local ones; for unknown pods, count all that may be local."""
     used, inodes = list(columns.volumes_used_bytes), list(columns.volumes_inodes_used)
-    # an older version wrote no `volumes`
-    for place, (uid, volumes) in enumerate(zip(columns.uid, columns.volumes, strict=False)):
+    for index, (uid, volumes) in enumerate(zip(columns.uid, columns.volumes, strict=False)):  # older: no `volumes`
         specs = pods.get(uid)
         if specs is not None and specs.local_volumes is not None:
-            used[place], inodes[place] = used_by(specs.local_volumes, volumes)
+            used[index], inodes[index] = used_by(specs.local_volumes, volumes)
     return msgspec.structs.replace(columns, volumes_used_bytes=used, volumes_inodes_used=inodes)
 
 
@@ -91,7 +92,7 @@ def specs_of(pod: Pod) -> PodSpecs:
     )
 
 
-def predicted(
+def with_prediction(
     row: Eviction,
     reported: PressureEviction,
     sample: Sample,
@@ -100,8 +101,8 @@ def predicted(
 ) -> Eviction:
     """Add the signal, and the rank in the order of the previous sample, to an eviction by pressure.
 
-    There is no rank if a pod of the sample is unknown or the sample is too old. Nor if the kubelet measured so much
-    use by the pod that the sample must be from before its growth.
+    No rank is given if the signal, the pod or another pod of the sample is unknown, or if the sample is too old. Nor
+    if the usage in the kubelet's message would change the rank.
     """
     layout = layout_of(sample.node)
     signal = _signal(row, sample, effective_thresholds(config, kubelet_version, layout).by_signal)
@@ -109,46 +110,47 @@ def predicted(
         return row
     pods = [*ranked_pods(sample)]
     usages = [signal_use(signal, layout, pod).usage for pod in pods]
-    mine = next((u for u, pod in zip(usages, pods, strict=True) if pod.uid == row.uid), None)
-    witnessed = sum(each.usage for each in reported.offenders)
-    row = row._replace(signal=signal, pod_usage=mine)
+    own_usage = next((u for u, pod in zip(usages, pods, strict=True) if pod.uid == row.uid), None)
+    reported_usage = sum(each.usage for each in reported.offenders)
+    row = row._replace(signal=signal, pod_usage=own_usage)
     if row.ts - sample.ts > FRESH:
         return row
-    row = row._replace(pods_usage_ratio=_share(sample, signal, layout, reported.available, witnessed - (mine or 0)))
+    growth = reported_usage - (own_usage or 0)
+    row = row._replace(pods_usage_ratio=_usage_ratio(sample, signal, layout, reported.available, growth))
     if not sample.all_known:
         return row
     order = rank(signal, layout, pods, kubelet_version)
-    place = _place(order, pods, row.uid)
-    grown = [_grown(pod, signal, layout, witnessed) if pod.uid == row.uid else pod for pod in pods]
-    if place is None or place != _place(rank(signal, layout, grown, kubelet_version), pods, row.uid):
+    own_rank = _rank_of(row.uid, order, pods)
+    updated = [_with_usage(pod, signal, layout, reported_usage) if pod.uid == row.uid else pod for pod in pods]
+    if own_rank is None or own_rank != _rank_of(row.uid, rank(signal, layout, updated, kubelet_version), pods):
         return row
     return row._replace(
-        predicted_rank=place,
+        predicted_rank=own_rank,
         predicted_at=sample.ts,
         ranked_pods=len(order),
         tied_pods=tied(signal, layout, pods, row.uid, kubelet_version),
     )
 
 
-def _place(order: Sequence[int], pods: Sequence[RankedPod], uid: str) -> int | None:
-    return next((i for i, index in enumerate(order, 1) if pods[index].uid == uid), None)
+def _rank_of(uid: str, order: Sequence[int], pods: Sequence[RankedPod]) -> int | None:
+    return next((number for number, index in enumerate(order, 1) if pods[index].uid == uid), None)
 
 
-def _grown(pod: RankedPod, signal: str, layout: Layout, witnessed: int) -> RankedPod:
-    """Return the pod with the use that the kubelet's message reports, if that exceeds the sample's."""
+def _with_usage(pod: RankedPod, signal: str, layout: Layout, reported_usage: int) -> RankedPod:
+    """Return the pod with the usage that the kubelet's message reports, if that exceeds the sample's."""
     usage = signal_use(signal, layout, pod).usage or 0
-    if witnessed <= usage:
+    if reported_usage <= usage:
         return pod
     if RESOURCES[signal] == "memory":
-        return pod._replace(has_stats=True, memory_working_set_bytes=witnessed)
-    return pod._replace(has_stats=True, rootfs_used_bytes=pod.rootfs_used_bytes + witnessed - usage)
+        return pod._replace(has_stats=True, memory_working_set_bytes=reported_usage)
+    return pod._replace(has_stats=True, rootfs_used_bytes=pod.rootfs_used_bytes + reported_usage - usage)
 
 
-def _share(sample: Sample, signal: str, layout: Layout, available: int | None, grown: int) -> float | None:
-    """Return the share of pods in the use of a signal's resource; a small share means that no pod explains it.
+def _usage_ratio(sample: Sample, signal: str, layout: Layout, available: int | None, growth: int) -> float | None:
+    """Return the pods' share of the used amount.
 
-    None if it is small, but may have grown until the kubelet found `available` left and `grown` more in use by the
-    evicted pod.
+    None if it is not measured, or if it is below UNEXPLAINED in the sample but may have passed it before the
+    eviction. By then the kubelet found `available` left, and the evicted pod used `growth` more.
     """
     observed = observe(sample.node).get(signal)
     if observed is None or observed.capacity <= observed.available:
@@ -159,12 +161,12 @@ def _share(sample: Sample, signal: str, layout: Layout, available: int | None, g
     if share >= UNEXPLAINED:
         return share
     left = observed.available if available is None else min(available, observed.available)
-    most = used + max(observed.available - left, grown)
+    most = used + max(observed.available - left, growth)
     return share if available is not None and most / (observed.capacity - left) < UNEXPLAINED else None
 
 
 def _signal(row: Eviction, sample: Sample, thresholds: Mapping[str, SignalThresholds]) -> str | None:
-    """Return the signal whose threshold the message names, or else the sample's first signal of the resource."""
+    """Return the signal whose threshold the message names, else the row's, else the first one of the resource."""
     observed = observe(sample.node)
     capacities = {signal: each.capacity for signal, each in observed.items()}
     candidates = [signal for signal in observed if RESOURCES[signal] == row.resource]
@@ -176,15 +178,15 @@ def ranked_pods(sample: Sample) -> Iterator[RankedPod]:
     """Return the pods known at a sample, with their measured use."""
     usages = dict(zip(sample.uids, _usages(sample), strict=True))
     for uid, specs in sample.pods.items():
-        asks = specs.priority, specs.memory_request_bytes, specs.ephemeral_request_bytes
-        pod = RankedPod(specs.namespace, specs.name, uid, *asks, has_stats=False, critical=specs.critical)
+        ranking = specs.priority, specs.memory_request_bytes, specs.ephemeral_request_bytes
+        pod = RankedPod(specs.namespace, specs.name, uid, *ranking, has_stats=False, critical=specs.critical)
         yield _with_stats(pod, usages[uid]) if uid in usages else pod
 
 
 def _usages(sample: Sample) -> list[tuple[int, ...]]:
     values = array("q", sample.usages)
     count = len(sample.uids)
-    return [tuple(values[place::count]) for place in range(count)]
+    return [tuple(values[index::count]) for index in range(count)]
 
 
 def _with_stats(pod: RankedPod, usage: tuple[int, ...]) -> RankedPod:

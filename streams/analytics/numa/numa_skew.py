@@ -47,7 +47,7 @@ from streams.analytics.numa.state import State, cpu_policy, topology_policy
 from streams.analytics.numa.whatif import whatif_rows
 from streams.fold.findings import NumaAdmissionFailure, NumaAllocation, NumaPod, NumaResource, NumaSkew, NumaWhatif
 from streams.fold.reducer import Output, Reducer
-from streams.fold.shelves import on_shelf, put, taken
+from streams.fold.shelves import on_shelf, put, without
 from streams.rules.events.admission import Refusal, parse_refusal
 from streams.rules.events.messages import message_body
 from streams.rules.numa.resolve import Account, account, best_account, disagreements
@@ -83,7 +83,7 @@ def refusal(state: State, record: PodRecord | EventRecord) -> tuple[State, Seque
     if isinstance(record, PodRecord) and record.change == "DELETED":
         uid = record.object.metadata.uid
         if on_shelf(state.refused, uid):
-            state = msgspec.structs.replace(state, refused=taken(state.refused, uid))
+            state = msgspec.structs.replace(state, refused=without(state.refused, uid))
         return state, ()
     found = _of_status(record) if isinstance(record, PodRecord) else _of_event(state, record)
     if found is None:
@@ -195,20 +195,20 @@ R = TypeVar("R", NumaAllocation, NumaPod, NumaResource, NumaWhatif)
 def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
     if isinstance(record, ForgetRecord) or (isinstance(record, NodeRecord) and record.change == "DELETED"):
         return State(), _deletion_record(state, record.ts)
-    taken = state if isinstance(record, EventRecord) else _TAKE[type(record)](state, record)
+    updated = state if isinstance(record, EventRecord) else _TAKE[type(record)](state, record)
     outputs: list[Output] = []
-    if isinstance(record, MetricsRecord) and taken is not state:
-        outputs += numa_rows.stale_gauge_rows(record, taken)
+    if isinstance(record, MetricsRecord) and updated is not state:
+        outputs += numa_rows.stale_gauge_rows(record, updated)
     if isinstance(record, PodRecord | EventRecord):
-        taken, refusals = refusal(taken, record)
+        updated, refusals = refusal(updated, record)
         outputs += refusals
-    unchanged = isinstance(record, NodeResourceTopologyRecord) and taken.objects is state.objects
-    if taken is state or unchanged:
-        return taken, outputs
-    if not taken.node:
-        taken = msgspec.structs.replace(taken, cluster=record.cluster, node=record.node)
-    taken, concluded = _conclude(taken, record.ts)
-    return taken, [*outputs, *concluded]
+    unchanged = isinstance(record, NodeResourceTopologyRecord) and updated.objects is state.objects
+    if updated is state or unchanged:
+        return updated, outputs
+    if not updated.node:
+        updated = msgspec.structs.replace(updated, cluster=record.cluster, node=record.node)
+    updated, concluded = _conclude(updated, record.ts)
+    return updated, [*outputs, *concluded]
 
 
 def expire(state: State, watermark: datetime) -> tuple[State, Sequence[Output]]:

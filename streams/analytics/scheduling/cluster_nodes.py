@@ -12,7 +12,7 @@ from ingest.model.objects.pod import Toleration
 from ingest.model.records import HeartbeatRecord, InventoryRecord, NodeRecord, Record
 from ingest.resources.nodes import NODES
 from streams.fold.findings import SchedulerBlindSpot, SchedulingFailure
-from streams.fold.shelves import Shelves, all_on, count_on, put, taken
+from streams.fold.shelves import Shelves, count_on, items, put, without
 from streams.rules.values.labels import zone_key
 
 CLOCK_MINUTES: Final = 10
@@ -227,7 +227,7 @@ def remember(state: State, key: str, last: Waiting) -> State:
 
 def forget_pod(state: State, pod: str) -> State:
     """Forget a pod that no longer needs a node."""
-    waiting = taken(taken(taken(state.waiting, f"condition/{pod}"), f"event/{pod}"), f"log/{pod}")
+    waiting = without(without(without(state.waiting, f"condition/{pod}"), f"event/{pod}"), f"log/{pod}")
     return state if waiting is state.waiting else msgspec.structs.replace(state, waiting=waiting)
 
 
@@ -235,8 +235,8 @@ def forget_old(state: State, watermark: datetime, before: datetime, back: timede
     """Forget failures from before `before`, and the surplus above the limits."""
     waiting = state.waiting
     if (beyond := count_on(waiting) - WAITING_LIMIT) > 0:
-        for key, _ in sorted(all_on(waiting), key=lambda item: (item[1].ts, item[0]))[:beyond]:
-            waiting = taken(waiting, key)
+        for key, _ in sorted(items(waiting), key=lambda item: (item[1].ts, item[0]))[:beyond]:
+            waiting = without(waiting, key)
     return msgspec.structs.replace(
         state,
         open={

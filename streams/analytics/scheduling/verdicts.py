@@ -18,7 +18,7 @@ from streams.analytics.scheduling.cluster_nodes import (
     forget_old,
 )
 from streams.fold.findings import Row, SchedulerBlindSpot
-from streams.fold.shelves import all_on, on_shelf
+from streams.fold.shelves import items, on_shelf
 from streams.rules.scheduling import blind_spot
 from streams.rules.scheduling.blind_spot import Cluster, Counted, Finding, Placement
 
@@ -37,7 +37,7 @@ def conclude(state: State, watermark: datetime) -> tuple[State, list[Row]]:
     settled_before = min(minute_of(watermark), watermark - SETTLED)
     state = replace(state, nodes=forget_gone(state.nodes, watermark - RETRIED - 2 * YOUNG))
     cluster = cluster_of(state.nodes)
-    failures = list(all_on(state.open))
+    failures = list(items(state.open))
     rows: list[Row] = []
     if due := [failure for _, failure in failures if failure.row.ts < settled_before]:
         witnessed = {key.rpartition("/")[0] for key, _ in failures}
@@ -106,7 +106,7 @@ def _starved(state: State, now: datetime, cluster: Cluster) -> tuple[State, list
         if node.open_since is not None and max(node.open_since, node.since) <= begun and not node.taints
     )
     got = {name for name in takers if name in state.placed and state.placed[name] >= begun}
-    pending = Counter(waiting.daemon_node for _, waiting in all_on(state.waiting))
+    pending = Counter(waiting.daemon_node for _, waiting in items(state.waiting))
     judged: dict[str, tuple[datetime, str]] = {}
     rows: list[Row] = []
     for name in takers:

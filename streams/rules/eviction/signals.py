@@ -55,8 +55,8 @@ _MEASURED: Final = {signal: words for signal, _, words in _TABLE}
 
 
 class Layout(StrEnum):
-    """Layout of a node's file systems: which of them pods' data, images and writable layers share
-    (rules: eviction-loop, eviction-order).
+    """Layout of a node's file systems: which of them hold pod data, images and writable layers (rules: eviction-loop,
+    eviction-order).
     """
 
     SINGLE = "single"
@@ -84,7 +84,7 @@ def observe(sample: NodeSample) -> dict[str, Observed]:
 
     A signal of which any input is missing is not observed and so never met (rules: eviction-signals).
     """
-    left_and_whole = {
+    available_and_capacity = {
         MEMORY_AVAILABLE: _memory(sample.memory_available_bytes, sample.memory_working_set_bytes),
         ALLOCATABLE_MEMORY_AVAILABLE: _memory(
             sample.pods_memory_available_bytes, sample.pods_memory_working_set_bytes
@@ -99,7 +99,7 @@ def observe(sample: NodeSample) -> dict[str, Observed]:
     }
     return {
         signal: Observed(available, capacity)
-        for signal, (available, capacity) in left_and_whole.items()
+        for signal, (available, capacity) in available_and_capacity.items()
         if available is not None and capacity is not None
     }
 
@@ -120,10 +120,11 @@ def layout_of(sample: NodeSample) -> Layout:
     """Return the layout as one sample shows it.
 
     File systems of equal capacity and inodes count as one; their available amounts may differ, because
-    they are sampled at different moments. So two disks of the very same size look like one. A file system that
-    the sample does not know (capacity missing or 0) counts as the node's.
+    they are sampled at different moments. So two disks of the very same size look like one. An unknown image
+    file system (capacity missing or 0) counts as the node's; an unknown container file system counts as the image
+    file system.
     """
-    return _remembered(
+    return _cached_layout(
         sample.nodefs_capacity_bytes or 0,
         sample.nodefs_inodes or 0,
         sample.imagefs_capacity_bytes or 0,
@@ -141,31 +142,33 @@ def layout(
     containerfs: Amount,
     containerfs_inodes: Amount,
 ) -> Amount:
-    """Return the layout by the capacities of the file systems, in bytes and inodes; 0 if not known."""
+    """Return the layout by the capacities of the file systems, in bytes and inodes. Unknown inputs are 0."""
     return choose(
-        _may_be_same(imagefs, imagefs_inodes, nodefs, nodefs_inodes),
+        _may_share_file_system(imagefs, imagefs_inodes, nodefs, nodefs_inodes),
         Layout.SINGLE,
         choose(
-            _may_be_same(containerfs, containerfs_inodes, imagefs, imagefs_inodes),
+            _may_share_file_system(containerfs, containerfs_inodes, imagefs, imagefs_inodes),
             Layout.SEPARATE_IMAGEFS,
             Layout.SPLIT,
         ),
     )
 
 
-_remembered: Final[Callable[..., Layout]] = lru_cache(8192)(layout)
-"""Cached, because the capacities of a node rarely change."""
+_cached_layout: Final[Callable[..., Layout]] = lru_cache(8192)(layout)
+"""The capacities of a node rarely change."""
 
 
-def _may_be_same(one: Amount, one_inodes: Amount, other: Amount, other_inodes: Amount) -> Amount:
+def _may_share_file_system(one: Amount, one_inodes: Amount, other: Amount, other_inodes: Amount) -> Amount:
     is_unknown, are_inodes_unknown = (one == 0) | (other == 0), (one_inodes == 0) | (other_inodes == 0)
     return is_unknown | ((one == other) & (are_inodes_unknown | (one_inodes == other_inodes)))
 
 
 def uncounted_memory(usage: Amount, total: Amount, free: Amount, anonymous: Amount, file: Amount) -> Amount:
-    """Return the bytes in use that the kubelet's usage lacks: the kernel's own, where it sums memory and page cache.
+    """Return the bytes in use that the kubelet does not count.
 
-    Older kubelets take all that is not free. The usage was read some seconds apart, so the nearer of both decides.
+    Newer kubelets report anonymous memory plus page cache, without kernel memory. Older ones report everything that
+    is not free, so nothing is missing. The formula that comes nearer to `usage` is taken, because the inputs were
+    read some seconds apart.
     """
     is_all = abs(usage - (total - free)) < abs(usage - (anonymous + file))
     return choose(is_all, 0, most(total - free - anonymous - file, 0))
@@ -174,7 +177,7 @@ def uncounted_memory(usage: Amount, total: Amount, free: Amount, anonymous: Amou
 def held_back_memory(
     free: Amount, active_file: Amount, inactive_file: Amount, slab: Amount, available: Amount
 ) -> Amount:
-    """Return the part of these bytes that MemAvailable does not count as available."""
+    """Return how much of free, file-cache and slab memory MemAvailable leaves out."""
     return most(free + active_file + inactive_file + slab - available, 0)
 
 
@@ -197,7 +200,9 @@ class Reading(NamedTuple):
 
 
 def unguarded_of(readings: Iterable[Reading]) -> frozenset[str]:
-    """Return a sample's signals that have no threshold, on a file system where no other signal has one."""
+    """Return the settable signals without a threshold, unless another signal of the same resource has one and may
+    measure the same file system.
+    """
     known = tuple(readings)
     return frozenset(
         one.signal
@@ -207,8 +212,10 @@ def unguarded_of(readings: Iterable[Reading]) -> frozenset[str]:
 
 
 def _is_alike(one: Reading, other: Reading) -> bool:
-    if one.signal == other.signal or RESOURCES[one.signal] != RESOURCES[other.signal]:
-        return one.signal == other.signal
+    if one.signal == other.signal:
+        return True
+    if RESOURCES[one.signal] != RESOURCES[other.signal]:
+        return False
     return bool(is_near(one.available, one.capacity, other.available, other.capacity))
 
 

@@ -12,12 +12,12 @@ from ingest.model.objects.event import Event, event_time
 from ingest.model.objects.pod import Pod
 
 _READY = ("ContainersReady", "Ready")
-_STARTS = timedelta(seconds=1)
 _SECOND = timedelta(seconds=1)
+"""The API's times have no fractions."""
 _ONCE = ("Never", "OnFailure")
 """Policies under which a container that exits with 0 is not restarted."""
 _LONGEST_GRACE_SECONDS = 7 * 86_400
-"""The API's times have no fractions."""
+"""If the grace period is longer, or negative, the deletion timestamp itself counts as the time of the request."""
 
 
 class When(NamedTuple):
@@ -100,7 +100,7 @@ def _unready_since(pod: Pod) -> datetime | None:
     """Return when it was last ready; None if never, because the condition is then as old as its start."""
     started = pod.status.start_time or pod.metadata.creation_timestamp
     since = [c.last_transition_time for c in pod.status.conditions or () if c.type in _READY and c.status == "False"]
-    known = [each for each in since if each is not None and (started is None or each > started + _STARTS)]
+    known = [each for each in since if each is not None and (started is None or each > started + _SECOND)]
     return max(known, default=None)
 
 

@@ -117,7 +117,7 @@ class PodRequest(NamedTuple):
     """Extended resources that no node has: the scheduler may be configured to ignore them (ignoredByScheduler)."""
     unknown: tuple[str, ...] = ()
     """Other missing facts about the pod."""
-    made: Mapping[str, Claim] = {}
+    created_claims: Mapping[str, Claim] = {}
     """Claims that are created with the pod, by volume."""
     needs: tuple[Need, ...] | None = None
     """Requirements of its volumes; None if they were not looked up."""

@@ -1,4 +1,4 @@
-"""Defines the stored inputs of the scheduler from claims, volumes, classes and drivers (rules: scheduler-volumes)."""
+"""Reduces storage objects to the facts that the scheduler rules use (rules: scheduler-volumes)."""
 
 from typing import Final
 
@@ -19,7 +19,7 @@ from streams.rules.scheduling.selectors import Requirement, Terms, node_terms, s
 from streams.rules.values.quantity import in_base_units
 
 _BETA: Final = ("failure-domain.beta.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region")
-ZONES: Final = (*_BETA, "topology.kubernetes.io/zone", "topology.kubernetes.io/region")
+TOPOLOGY_LABELS: Final = (*_BETA, "topology.kubernetes.io/zone", "topology.kubernetes.io/region")
 _IN_TREE: Final = (
     "aws_elastic_block_store",
     "azure_disk",
@@ -29,11 +29,21 @@ _IN_TREE: Final = (
     "portworx_volume",
     "vsphere_volume",
 )
-"""In-tree disks that become CSI volumes with other places, if the node's driver took them over."""
+"""In-tree plugins that may be migrated to CSI, with other topology labels. Fit is unknown for them."""
 
 
-class _Facts(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """Facts about one object."""
+_STORED: Final = {
+    "selector": "labels",
+    "attributes_class": "attributes",
+    "controller_uid": "owner",
+    "uses_default_class": "by_default",
+    "topology": "zones",
+}
+"""Names of fields in the table `scheduled_objects`, if they differ."""
+
+
+class _Facts(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, rename=_STORED):
+    pass
 
 
 class Claim(_Facts, frozen=True):
@@ -47,13 +57,12 @@ class Claim(_Facts, frozen=True):
     mode: str = ""
     """Empty for a file system, which is the default."""
     access: list[str] = []
-    labels: list[Requirement] = []
+    selector: list[Requirement] = []
     """Requirements on a volume's labels."""
-    attributes: str = ""
-    owner: str = ""
-    """The uid of its controller."""
+    attributes_class: str = ""
+    controller_uid: str = ""
     uid: str = ""
-    by_default: bool = False
+    uses_default_class: bool = False
     """True for a claim that is not created yet and names no class: it gets the cluster's default class."""
 
 
@@ -68,16 +77,17 @@ class Volume(_Facts, frozen=True):
     """Empty for a file system, which is the default."""
     access: list[str] = []
     labels: dict[str, str] = {}
-    attributes: str = ""
+    attributes_class: str = ""
     nodes: Terms | None = None
-    zones: list[Requirement] = []
+    topology: list[Requirement] = []
+    """Requirements of its zone and region labels."""
     driver: str = ""
     handle: str = ""
     """CSI volume handle; empty if the volume is not CSI."""
     in_tree: bool = False
 
     def known_as(self, name: str) -> str:
-        """Return its handle, or its `name` without one: volumes with the same handle are the same volume."""
+        """Return the CSI handle; `name` if there is none. Volumes with the same handle are the same volume."""
         return self.handle or name
 
 
@@ -106,37 +116,37 @@ class Attachment(_Facts, frozen=True):
 def claim_facts(claim: PersistentVolumeClaim) -> Claim:
     annotations = claim.metadata.annotations
     return msgspec.structs.replace(
-        wanted(claim.spec, annotations.storage_class if annotations else None),
+        claim_of_spec(claim.spec, annotations.storage_class if annotations else None),
         bound=bool(claim.spec.volume_name) and annotations is not None and annotations.bind_completed is not None,
         phase=claim.status.phase,
         deleting=claim.metadata.deletion_timestamp is not None,
         selected_node=annotations.selected_node if annotations else None,
-        owner=claim.metadata.controller,
+        controller_uid=claim.metadata.controller,
         uid=claim.metadata.uid,
-        by_default=False,
+        uses_default_class=False,
     )
 
 
-def wanted(spec: PersistentVolumeClaimSpec, storage_class: str | None = None) -> Claim:
-    """Return a claim as it is requested, before its volume is known."""
+def claim_of_spec(spec: PersistentVolumeClaimSpec, legacy_class: str | None = None) -> Claim:
+    """Convert a claim's spec, without status or metadata; `legacy_class`, from the annotation, wins."""
     return Claim(
         volume=spec.volume_name,
-        storage_class=(spec.storage_class_name or "") if storage_class is None else storage_class,
+        storage_class=(spec.storage_class_name or "") if legacy_class is None else legacy_class,
         bytes=_bytes(spec.resources.requests if spec.resources else None),
         mode=_mode(spec.volume_mode),
         access=sorted(spec.access_modes or ()),
-        labels=selector(spec.selector) if spec.selector else [],
-        attributes=spec.volume_attributes_class_name,
-        by_default=spec.storage_class_name is None and storage_class is None,
+        selector=selector(spec.selector) if spec.selector else [],
+        attributes_class=spec.volume_attributes_class_name,
+        uses_default_class=spec.storage_class_name is None and legacy_class is None,
     )
 
 
 def volume_facts(volume: PersistentVolume) -> Volume:
     spec, metadata = volume.spec, volume.metadata
     affinity, reference, labels = spec.node_affinity, spec.claim_ref, metadata.labels or {}
-    before = metadata.annotations.storage_class if metadata.annotations else None
+    legacy_class = metadata.annotations.storage_class if metadata.annotations else None
     return Volume(
-        storage_class=spec.storage_class_name if before is None else before,
+        storage_class=spec.storage_class_name if legacy_class is None else legacy_class,
         phase=volume.status.phase,
         deleting=metadata.deletion_timestamp is not None,
         claim=(reference.namespace, reference.name, reference.uid) if reference else None,
@@ -144,11 +154,11 @@ def volume_facts(volume: PersistentVolume) -> Volume:
         mode=_mode(spec.volume_mode),
         access=sorted(spec.access_modes or ()),
         labels=labels,
-        attributes=spec.volume_attributes_class_name,
+        attributes_class=spec.volume_attributes_class_name,
         nodes=node_terms(None, affinity.required.node_selector_terms or [])
         if affinity and affinity.required
         else None,
-        zones=[Requirement(key, "In", zones) for key in ZONES if (zones := _zones(labels.get(key, "")))],
+        topology=[Requirement(key, "In", names) for key in TOPOLOGY_LABELS if (names := _split(labels.get(key, "")))],
         driver=spec.csi.driver if spec.csi else "",
         handle=spec.csi.volume_handle if spec.csi else "",
         in_tree=any(getattr(spec, kind) is not None for kind in _IN_TREE),
@@ -178,18 +188,19 @@ def csi_driver_facts(driver: CSIDriver) -> Driver:
     return Driver(bool(driver.spec.storage_capacity))
 
 
-def attachment_facts(made: VolumeAttachment) -> Attachment:
-    return Attachment(made.spec.attacher, made.spec.node_name, made.spec.source.persistent_volume_name)
+def attachment_facts(attachment: VolumeAttachment) -> Attachment:
+    spec = attachment.spec
+    return Attachment(spec.attacher, spec.node_name, spec.source.persistent_volume_name)
 
 
-def _mode(named: str) -> str:
-    return "" if named == "Filesystem" else named
+def _mode(volume_mode: str) -> str:
+    return "" if volume_mode == "Filesystem" else volume_mode
 
 
-def _zones(label: str) -> list[str]:
-    """Several are joined; a label with an empty one among them is ignored."""
-    zones = [each.strip() for each in label.split("__")]
-    return sorted(set(zones)) if all(zones) else []
+def _split(label: str) -> list[str]:
+    """Split the label of a zone or region at `__`. A label with an empty part gives none."""
+    parts = [each.strip() for each in label.split("__")]
+    return sorted(set(parts)) if all(parts) else []
 
 
 def _bytes(amounts: ResourceList | None) -> int:

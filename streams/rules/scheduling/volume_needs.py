@@ -12,7 +12,7 @@ import msgspec
 
 from streams.rules.scheduling.constraints import ClaimedVolume, Constraints, unknown_volume_text
 from streams.rules.scheduling.selectors import Requirement, Terms, matches, meets_any
-from streams.rules.scheduling.storage import ZONES, Attachment, Claim, Class, Driver, NodeDrivers, Volume
+from streams.rules.scheduling.storage import TOPOLOGY_LABELS, Attachment, Claim, Class, Driver, NodeDrivers, Volume
 
 UNBOUND: Final = "pod has unbound immediate PersistentVolumeClaims"
 LOST_VOLUME: Final = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
@@ -47,7 +47,7 @@ class Need(NamedTuple):
     in_use: bool | None = False
     """True if another pod uses it, although only one may; None if unknown."""
     nodes: Terms | None = None
-    zones: Sequence[Requirement] = ()
+    topology: Sequence[Requirement] = ()
     delayed: bool = False
     """True if it is bound once a node is chosen: to one of the candidates, or to a new volume."""
     storage_class: str = ""
@@ -78,19 +78,19 @@ def needs_of(
     *,
     pods: Iterable[tuple[str, Constraints]] = (),
     uid: str = "",
-    made: Mapping[str, Claim] = {},
+    created_claims: Mapping[str, Claim] = {},
 ) -> tuple[Need, ...]:
-    """Return the needs of each volume. `pods` are on nodes, with namespaces; `uid` is the pod's, if any; `made` the
-    claims that are made with each such pod, by volume.
+    """Return the needs of each volume. `pods` are on nodes, with namespaces; `uid` is the pod's, if any.
+    `created_claims` are those that are created with each such pod, by volume.
     """
     there = [each for own_namespace, each in pods if own_namespace == namespace]
     used = {each.claim for other in there for each in other.claimed if not each.ephemeral}
     doubtful = any(each.volumes for each in there)
     needs = []
     for each in constraints.claimed:
-        claim = made.get(each.volume)
+        claim = created_claims.get(each.volume)
         if claim is not None:
-            need = _made(each, claim, storage, namespace)
+            need = _created(each, claim, storage, namespace)
         else:
             need = _need(each, namespace, storage, uid)
             claim = storage.claims.get((namespace, each.claim))
@@ -100,8 +100,8 @@ def needs_of(
     return tuple(needs)
 
 
-def _made(each: ClaimedVolume, claim: Claim, storage: Storage, namespace: str) -> Need:
-    if claim.by_default:
+def _created(each: ClaimedVolume, claim: Claim, storage: Storage, namespace: str) -> Need:
+    if claim.uses_default_class:
         defaults = [name for name, storage_class in storage.classes.items() if storage_class.default]
         if len(defaults) != 1 or "storageclasses" not in storage.listed:
             return Need(each.volume, unknown=True)
@@ -121,7 +121,7 @@ def _need(each: ClaimedVolume, namespace: str, storage: Storage, uid: str) -> Ne
         return Need(each.volume, f'{quoted} bound to non-existent persistentvolume "{claim.volume}"')
     if claim.deleting:
         return Need(each.volume, f"{quoted} is being deleted")
-    if each.ephemeral and uid and claim.owner != uid:
+    if each.ephemeral and uid and claim.controller_uid != uid:
         pod = each.claim.removesuffix(f"-{each.volume}")
         reason = f"PVC {namespace}/{each.claim} was not created for pod {namespace}/{pod} (pod is not owner)"
         return Need(each.volume, reason)
@@ -137,9 +137,9 @@ def _bound(each: ClaimedVolume, claim: Claim, storage: Storage) -> Need:
         return Need(each.volume, LOST_VOLUME if each.ephemeral else f'persistentvolume "{claim.volume}" not found')
     if volume.in_tree:
         return Need(each.volume, unknown=True)
-    zones = () if each.ephemeral else volume.zones
+    topology = () if each.ephemeral else volume.topology
     known_as = volume.known_as(claim.volume)
-    return Need(each.volume, nodes=volume.nodes, zones=zones, driver=volume.driver, identity=known_as)
+    return Need(each.volume, nodes=volume.nodes, topology=topology, driver=volume.driver, identity=known_as)
 
 
 def _unbound(each: ClaimedVolume, claim: Claim, storage: Storage, named: tuple[str, str]) -> Need:
@@ -180,7 +180,7 @@ def _can_bind(claim: Claim, volume: Volume, named: tuple[str, str]) -> bool:
         volume.storage_class == claim.storage_class
         and volume.bytes >= claim.bytes
         and volume.mode == claim.mode
-        and volume.attributes == claim.attributes
+        and volume.attributes_class == claim.attributes_class
         and not volume.deleting
     )
     if not fits:
@@ -189,7 +189,7 @@ def _can_bind(claim: Claim, volume: Volume, named: tuple[str, str]) -> bool:
         return volume.claim[:2] == named and volume.claim[2] in {"", claim.uid}
     if volume.phase != "Available" or not {*claim.access} <= {*volume.access}:
         return False
-    return matches(claim.labels, volume.labels)
+    return matches(claim.selector, volume.labels)
 
 
 NO_VOLUME: Final = "node(s) didn't find available persistent volumes to bind"
@@ -198,7 +198,7 @@ TOO_MANY: Final = "node(s) exceed max volume count"
 IN_USE: Final = (
     "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod"
 )
-_LABELS_OF_TODAY: Final = dict(zip(ZONES[:2], ZONES[2:], strict=True))
+_LABELS_OF_TODAY: Final = dict(zip(TOPOLOGY_LABELS[:2], TOPOLOGY_LABELS[2:], strict=True))
 
 
 class NodeVolumes(NamedTuple):
@@ -285,7 +285,7 @@ def volume_reasons(
                 if scheduler_minor < 33  # noqa: PLR2004  a version of its words
                 else "node(s) didn't match PersistentVolume's node affinity"
             )
-        if not _in_zones(each.zones, labels):
+        if not _in_topology(each.topology, labels):
             reasons.append(NO_ZONE)
     for driver in sorted({each.driver for each in needs} - {""}):
         against, missing = _limited(driver, needs, volumes, scheduler_minor)
@@ -335,13 +335,13 @@ def _limited(
     return [], [] if volumes.complete else unknown
 
 
-def _in_zones(zones: Sequence[Requirement], labels: Mapping[str, str]) -> bool:
-    """Tell whether a node is in these zones; a node without any such label is in all."""
-    if all(key not in labels for key in ZONES):
+def _in_topology(topology: Sequence[Requirement], labels: Mapping[str, str]) -> bool:
+    """Tell whether a node is in these zones and regions; a node without any such label is in all."""
+    if all(key not in labels for key in TOPOLOGY_LABELS):
         return True
-    return all(matches([_labelled_as(each, labels)], labels) for each in zones)
+    return all(matches([_labelled_as(each, labels)], labels) for each in topology)
 
 
-def _labelled_as(zone: Requirement, labels: Mapping[str, str]) -> Requirement:
-    key = zone.key if zone.key in labels else _LABELS_OF_TODAY.get(zone.key, zone.key)
-    return Requirement(key, "In", zone.values)
+def _labelled_as(required: Requirement, labels: Mapping[str, str]) -> Requirement:
+    key = required.key if required.key in labels else _LABELS_OF_TODAY.get(required.key, required.key)
+    return Requirement(key, "In", required.values)

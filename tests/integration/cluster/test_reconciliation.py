@@ -17,7 +17,7 @@ from ingest.model.records import Record
 from streams.analytics.registry import REDUCERS
 from streams.fold.findings import SourceError
 from streams.fold.fold import Fold, LogKey, LogState
-from streams.fold.shelves import all_on
+from streams.fold.shelves import items
 from waiting import PATIENCE_SECONDS
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.components("cluster")]
@@ -49,7 +49,7 @@ class Logs:
         """The node of each pod, by uid; of pending ones none."""
         states: list[Any] = [log.states for log in self._logs.values()]
         known = [each[name].pods for each in states for name in ("pod_bindings", "pending_pods") if name in each]
-        return {uid: row.node for pods in known for uid, row in all_on(pods) if row.namespace == self._name}
+        return {uid: row.node for pods in known for uid, row in items(pods) if row.namespace == self._name}
 
     @property
     def nodes(self) -> dict[str, str]:

@@ -190,7 +190,7 @@ async def test_a_briefly_empty_ca_file_restarts_every_part_with_a_logged_reason(
     try:
         await asyncio.to_thread(eventually, "all are ready", lambda: all(is_ready(each.port) for each in parts))
         folded = tmp_path / "work.log"  # the checkpoints' checksums are wrong
-        await asyncio.to_thread(eventually, "it folds", lambda: "a record makes no sense" in folded.read_text())
+        await asyncio.to_thread(eventually, "it folds", lambda: "a reducer rejected a record" in folded.read_text())
         before = supervisor.pids
         ca.write_text("")
         await asyncio.to_thread(secured.kafka.restart)  # no connection of before is left

@@ -12,7 +12,7 @@ from fakes.serving import serving
 from fakes.slack import CHANNEL, TOKEN, Slack
 from leadsman.run import alert
 from leadsman.run.alert import send_test
-from leadsman.run.settings import Settings, shown
+from leadsman.run.settings import Settings, redacted_yaml
 from leadsman.web.reading.settings import PageSettings
 from streams.kafka.messages.alerts import AlertMessage
 
@@ -57,8 +57,8 @@ async def test_a_channel_of_slack_is_sent_an_alert_that_is_resolved_with_the_tok
         with pytest.raises(pydantic.ValidationError, match="exclude each other"):
             Settings.model_validate(both)
         settings = Settings.model_validate({"alerts": {"slack_url": slack.url, "slack_token": "xoxb-wrong"}})
-        assert TOKEN not in shown(settings)
-        assert "xoxb" not in shown(settings)
+        assert TOKEN not in redacted_yaml(settings)
+        assert "xoxb" not in redacted_yaml(settings)
         monkeypatch.setattr(alert, "TEST_SECONDS", 0.5)
         (problem,) = await send_test(settings, [f"slack={CHANNEL}"])
     assert "does not accept alerts" in problem

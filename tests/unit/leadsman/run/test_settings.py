@@ -9,7 +9,7 @@ from common.errors import FilesUnusable
 from common.settings import SettingsError
 from ingest.live.settings import LiveSettings
 from leadsman.cli.up import command as up
-from leadsman.run.settings import FLAGS, HIDDEN, Settings, load, settings_file, shown
+from leadsman.run.settings import FLAGS, HIDDEN, Settings, every_setting, load, redacted_yaml, settings_file
 
 SECRET = "s3cret-and-sound"  # noqa: S105  # a canary
 
@@ -73,8 +73,8 @@ def test_a_variable_s_value_is_text_and_no_yaml(tmp_path: Path, monkeypatch: pyt
 def test_secrets_are_not_shown(tmp_path: Path) -> None:
     sasl = f"security_protocol: SASL_SSL, username: u, password: {SECRET}"
     settings = load(write(tmp_path, f"db: http://u:{SECRET}@h:8123/x\nkafka: {{{sasl}}}"))
-    assert SECRET not in shown(settings) + repr(settings)
-    assert "security_protocol: SASL_SSL" in shown(settings)
+    assert SECRET not in redacted_yaml(settings) + repr(settings)
+    assert "security_protocol: SASL_SSL" in redacted_yaml(settings)
 
 
 @pytest.mark.parametrize(
@@ -157,14 +157,14 @@ def test_variables_of_others_are_none_of_ours(variable: str, monkeypatch: pytest
 def test_of_an_address_only_the_password_is_hidden(tmp_path: Path) -> None:
     receivers = f"slack=https://hooks.example.org/services/{SECRET}, webhook=https://u:{SECRET}@h:8443/x, stdout"
     settings = load(write(tmp_path, f"db: https://u:{SECRET}@h:8443/x?ca_file=/ca\nalerts: {{to: [{receivers}]}}"))
-    text = shown(settings)
+    text = redacted_yaml(settings)
     assert SECRET not in text
     assert "db: https://u:**********@h:8443/x?ca_file=/ca\n" in text
     assert "- slack=https://hooks.example.org/**********\n" in text
     assert "- webhook=https://h:8443/**********\n" in text
     assert "- stdout\n" in text
-    assert "db: chdb:///a/b\n" in shown(load(db="chdb:///a/b"))
-    assert f"db: '{HIDDEN}'" in shown(load(db=f"postgres://u:{SECRET}@h/x"))
+    assert "db: chdb:///a/b\n" in redacted_yaml(load(db="chdb:///a/b"))
+    assert f"db: '{HIDDEN}'" in redacted_yaml(load(db=f"postgres://u:{SECRET}@h/x"))
 
 
 def test_the_file_of_all_settings_sets_nothing_and_each_line_can_be_taken(tmp_path: Path) -> None:
@@ -175,6 +175,8 @@ def test_the_file_of_all_settings_sets_nothing_and_each_line_can_be_taken(tmp_pa
     assert taken.model_dump() == load().model_dump() | {"watch": LiveSettings().model_dump()}
     assert taken.kafka.is_given
     assert "## DSN of the database: it may hold a password.\n#db: chdb://leadsman-db\n" in text
+    sections = {each.model.__name__ for each in every_setting(Settings)} - {"Settings"}
+    assert sections.isdisjoint(re.findall(r"\w+", text)), "a reader of the file does not know our classes"
 
 
 def test_a_wrong_value_is_not_repeated_for_it_may_be_a_secret(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from ingest.resources.pods import PODS
 from profiles import EXAMPLES
 from streams.fold.findings import Alert, NodeRow, PodBinding, SchedulerBlindSpot
 from streams.fold.fold import LogKey
-from streams.fold.shelves import all_on
+from streams.fold.shelves import items
 
 
 def _watched_and_died(world: World) -> None:
@@ -58,7 +58,7 @@ def _check(world: World) -> None:
         bound = {uid for uid, node in world.pods.values() if node == name}
         assert world.known(name) == (name in world.nodes, bound, bound)
     cluster: Any = world.logs[CLUSTER].states
-    pending = {uid for uid, _ in all_on(cluster["pending_pods"].pods)}
+    pending = {uid for uid, _ in items(cluster["pending_pods"].pods)}
     assert pending == {uid for uid, node in world.pods.values() if not node}
     assert {name: node.uid for name, node in cluster["scheduling"].nodes.nodes.items()} == world.nodes
     numa = {*cluster["numa_cluster"].latest} if "numa_cluster" in cluster else set()

@@ -28,7 +28,7 @@ from streams.kafka.message import Message, MessagesLost
 from streams.kafka.messages.findings import columns_of, decode_findings
 from streams.kafka.parts import PartsCodec
 from streams.kafka.states import LogStates, Ownership
-from streams.kafka.worker import MAX_DEAD_LETTERS_IN_A_ROW, SAMPLED, LogFolder, MessageRows, Outbox
+from streams.kafka.worker import FLOOD_SAMPLE_EVERY, MAX_DEAD_LETTERS_IN_A_ROW, LogFolder, MessageRows, Outbox
 from waiting import PATIENCE_SECONDS, until
 
 pytestmark = pytest.mark.asyncio
@@ -221,7 +221,7 @@ async def test_dead_letters_are_published_before_the_state_that_covers_them(
 
 
 async def test_a_flood_of_non_records_is_sampled_and_reported_and_the_log_continues() -> None:
-    more = 2 * SAMPLED
+    more = 2 * FLOOD_SAMPLE_EVERY
     flood = [message(offset, value=b"") for offset in range(MAX_DEAD_LETTERS_IN_A_ROW + more)]
     kafka = Kafka()
     folder = kafka.folder()
@@ -229,7 +229,7 @@ async def test_a_flood_of_non_records_is_sampled_and_reported_and_the_log_contin
     letters = [value for topic, _, value, _ in kafka.sent if topic == "x.dead-letters"]
     the_first, sampled, after_a_record = 1, 2, 1
     assert len(letters) == MAX_DEAD_LETTERS_IN_A_ROW + the_first + sampled + after_a_record
-    assert folder.left_out == more - the_first - sampled
+    assert folder.flood_suppressed == more - the_first - sampled
     records = [decode_record(value) for topic, _, value, _ in kafka.sent if topic == "x.cluster"]
     (reported,) = [each for each in records if isinstance(each, SourceErrorRecord)]
     assert (reported.cluster, reported.resource) == ("c", "kafka x.cluster/0")
@@ -265,9 +265,11 @@ async def test_a_failure_on_a_dead_letters_record_creates_no_other_record() -> N
 
 async def test_a_record_that_an_operator_skips_is_a_dead_letter() -> None:
     kafka = Kafka()
-    await fold(kafka.folder("x.cluster:0@1"), message(0), message(1, "large"), message(2))
+    folder = kafka.folder("x.cluster:0@1")
+    await fold(folder, message(0), message(1, "large"), message(2))
     (letter,) = [Letter.read(headers, value) for topic, _, value, headers in kafka.sent if topic == "x.dead-letters"]
     assert (letter.cluster, letter.error_type, str(letter.position)) == ("c", "skipped", "x.cluster:0@1")
+    assert folder.dead_letters == {("skipped",): 1}
     assert kafka.seen() == 2
 
 
@@ -436,7 +438,7 @@ async def test_findings_of_one_record_never_exceed_kafkas_message_size() -> None
     """An inventory can say that 50,000 pods are gone: a worker that ended on it would end on it again for ever."""
     kafka, many = Kafka(), 50_000
     rows: list[Row] = [SourceError("c", T0, "", f"r{n}", "silent", None, "e" * 200) for n in range(many)]
-    concluded = [MessageRows("c", "", T0, place, rows[:]) for place in ("x.cluster:0@1", "x.cluster:0@2")]
+    concluded = [MessageRows("c", "", T0, position, rows[:]) for position in ("x.cluster:0@1", "x.cluster:0@2")]
     await Outbox(cast("Publisher", kafka), TOPICS).findings(b"c", concluded)
     assert max(len(value) for _, _, value, _ in kafka.sent) < MAX_MESSAGE_BYTES / 8
     assert len({dict(headers)["ce_id"] for *_, headers in kafka.sent}) == len(kafka.sent)
