@@ -48,7 +48,7 @@ _SINGLE_HEAD: Final = re.compile(r"\S+")
 _AGE: Final = re.compile(AGE)
 _POD_ROW: Final = (
     r"(?:(?P<NAMESPACE>[a-z0-9][a-z0-9-]{0,62}) +)?(?P<NAME>(?:pod/)?[a-z0-9][a-z0-9.-]{0,252}) +\d{1,4}/\d{1,4} +"
-    rf"(?P<STATUS>[A-Z][\w./-]{{1,252}}(?: Affinity Error)?) +\d{{1,9}}(?: \({AGE} ago\))?"
+    rf"(?P<STATUS>[A-Z][\w./-]{{1,252}}(?: Affinity Error)?) +(?P<RESTARTS>\d{{1,9}})(?: \({AGE} ago\))?"
     rf"(?: +{AGE}(?: +\S+ +(?P<NODE>\S+)(?: .*)?)?)?"
 )
 _NODE_ROW: Final = (
