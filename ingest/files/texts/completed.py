@@ -34,6 +34,10 @@ _SLACK: Final = timedelta(minutes=10)
 """Tolerance for ages, more than the longest unit of a young age: a text can be older than its newest time."""
 
 
+_SECOND: Final = timedelta(seconds=1)
+"""The API's times of creation and of Events are whole seconds."""
+
+
 class _Condition(msgspec.Struct, frozen=True, rename="camel"):
     reason: str = ""
     last_transition_time: datetime | None = None
@@ -75,7 +79,7 @@ def completed_facts(
     named = set(chain.from_iterable(_words(fact) for fact in around if not _is_unnamed(fact)))
     uids = _uids_of_pods(objects)
     for name, others in of_logs.items():
-        uids.setdefault(name, set()).update(others)
+        uids[name] = dict.fromkeys(others) | uids.get(name, {})
     pasted = list(_in_namespaces(pasted, objects, hosts))
     nodes = {**hosts, **_nodes_of_pods((*pasted, *objects))}
     dated = dict(chain.from_iterable(_transitions(fact) for fact in (*pasted, *objects)))
@@ -95,19 +99,19 @@ def completed_facts(
         yield (_dated(fact, dated) if is_event else fact)._replace(is_from_text=True)
 
 
-def _uids_of_pods(objects: Iterable[Fact]) -> dict[str, set[str]]:
-    """Return the UIDs of pods from the pods themselves and from Events about them."""
-    uids: dict[str, set[str]] = {}
+def _uids_of_pods(objects: Iterable[Fact]) -> dict[str, dict[str, datetime | None]]:
+    """Return the UIDs of pods by name, from the pods and from Events, each with its creation if known."""
+    uids: dict[str, dict[str, datetime | None]] = {}
     for fact in objects:
-        if fact.thing.resource == PODS.name and fact.thing.identity:
-            _, namespace, name, uid = fact.thing.identity
-            uids.setdefault(f"{namespace}/{name}", set()).add(uid)
-        elif fact.thing.resource == EVENTS.name:
-            with suppress(*UNDECODABLE):
-                event = _EVENT.decode(fact.thing.raw)
-                involved = event.involved
+        with suppress(*UNDECODABLE):
+            if fact.thing.resource == PODS.name and fact.thing.identity:
+                _, namespace, name, uid = fact.thing.identity
+                uids.setdefault(f"{namespace}/{name}", {})[uid] = None
+                uids[f"{namespace}/{name}"][uid] = _POD.decode(fact.thing.raw).metadata.creation_timestamp
+            elif fact.thing.resource == EVENTS.name:
+                involved = _EVENT.decode(fact.thing.raw).involved
                 if involved.kind == "Pod" and involved.uid:
-                    uids.setdefault(f"{involved.namespace}/{involved.name}", set()).add(involved.uid)
+                    uids.setdefault(f"{involved.namespace}/{involved.name}", {}).setdefault(involved.uid)
     return uids
 
 
@@ -375,17 +379,22 @@ def _dated(fact: Fact, transitions: Mapping[tuple[str, str], datetime]) -> Fact:
     return fact._replace(thing=fact.thing._replace(raw=msgspec.json.encode(fields | {"lastTimestamp": at})))
 
 
-def _with_uid(fact: Fact, uids: dict[str, set[str]]) -> Fact:
-    """Give a pod, or an Event about one, the only UID known for its name."""
+def _with_uid(fact: Fact, uids: Mapping[str, Mapping[str, datetime | None]]) -> Fact:
+    """Give a pod, or an Event about one, the only UID known for its name.
+
+    An Event from before that pod is about an earlier one with its name.
+    """
     made = _ANY.decode(fact.thing.raw)
-    about = made.get("involvedObject", made["metadata"])
-    known = uids.get(about.get("uid", ""), set())
+    field = "involvedObject" if "involvedObject" in made else "metadata"
+    known = uids.get(made[field].get("uid", ""), {})
     if len(known) != 1:
         return fact
-    (uid,) = known
-    field = "involvedObject" if "involvedObject" in made else "metadata"
-    raw = msgspec.json.encode(made | {field: about | {"uid": uid}})
-    identity = fact.thing.identity
-    if identity and fact.thing.resource == PODS.name:
-        identity = (*identity[:3], uid)
+    ((uid, created),) = known.items()
+    if created is not None and field == "involvedObject":
+        until = made.get("latest") or ("" if "earliest" in made else made["lastTimestamp"])
+        if until and zoned(datetime.fromisoformat(until)) < zoned(created) - _SECOND:
+            return fact
+    raw = msgspec.json.encode(made | {field: made[field] | {"uid": uid}})
+    own = fact.thing.identity
+    identity = (*own[:3], uid) if own and fact.thing.resource == PODS.name else own
     return fact._replace(thing=fact.thing._replace(raw=raw, identity=identity))
