@@ -135,11 +135,12 @@ def late_joiners(explanation: Amount, fits: Amount, would_fit: Amount) -> Amount
     return phrase("NUMA, late joiners: ", explanation, choose(would_fit > fits, more, ""), ".")
 
 
-def readiness(state: Amount, again: Amount, message: Amount) -> Amount:
-    """Describe a change of a Node's condition Ready."""
+def readiness(state: Amount, again: Amount, message: Amount, timed: Amount) -> Amount:
+    """Describe a change of a Node's condition Ready; a table of kubectl has neither its time nor its message."""
+    ended = choose(timed, ".", ". It became so at or before this time.")
     return first_of(
         (state == "Ready", choose(again, "The node is Ready again.", "The node is Ready.")),
-        (state == "NotReady", phrase("The node is not Ready", choose(message == "", ".", phrase(": ", message)))),
+        (state == "NotReady", phrase("The node is not Ready", choose(message == "", ended, phrase(": ", message)))),
         otherwise=f"{capital(ready_unknown('the node'))}.",
     )
 

@@ -251,7 +251,7 @@ FROM
     FROM
     (
         SELECT
-            cluster, ifNull(ready_since, ts) AS ts, node, ready_message AS message,
+            cluster, ifNull(ready_since, ts) AS ts, ready_since IS NOT NULL AS timed, node, ready_message AS message,
             transform({ready_state}, ['Gone', 'Unsaid'], ['', '']) AS state,
             lagInFrame(state, 1, '') OVER (
                 PARTITION BY cluster, node ORDER BY ts ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
