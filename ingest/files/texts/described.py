@@ -28,7 +28,7 @@ IS_STATUS: Final = re.compile(
 )
 """Matches the status of a pod, which people paste on its own."""
 _OF_YAML: Final = re.compile(
-    r"^[ -]*(?:lastHeartbeatTime|startTime): ['\"]?(\d{4}-\d\d-\d\dT[\d:]{8}Z)", re.MULTILINE
+    r"^[ -]*(?:lastHeartbeatTime|startTime|startedAt|finishedAt): ['\"]?(\d{4}-\d\d-\d\dT[\d:]{8}Z)", re.MULTILINE
 )
 NAME: Final = re.compile(r"Name: {2,}[a-z0-9][a-z0-9.-]{0,252}[ \t]*")
 RANKS_OF_POD: Final = RANKS["Namespace"]
@@ -116,10 +116,7 @@ def newest_in(text: str) -> datetime | None:
         text,
         re.MULTILINE,
     )
-    of_yaml = re.findall(
-        r"^[ -]*(?:lastHeartbeatTime|startTime): ['\"]?(\d{4}-\d\d-\d\dT[\d:]{8}Z)", text, re.MULTILINE
-    )
-    return max(filter(None, (*map(date, found), *map(_of_api, of_yaml))), default=None)
+    return max(filter(None, (*map(date, found), *map(_of_api, _OF_YAML.findall(text)))), default=None)
 
 
 def _of_api(text: str) -> datetime | None:

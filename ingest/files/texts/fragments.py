@@ -21,7 +21,11 @@ _PIPED: Final = re.compile(r"^[ \t]*\|((?:[^|\n]*\|){3,64})[ \t]*$", re.MULTILIN
 """A row of a table in Markdown."""
 _TABBED: Final = re.compile(r"^([^\t\n]*(?:\t[^\t\n]*){2,64})$", re.MULTILINE)
 """A row of a table from a web page or a spreadsheet."""
-_TABBED_HEAD: Final = re.compile(r"^[A-Z][A-Z0-9() -]*(?:\t[A-Z][A-Z0-9() -]*){2,64}$", re.MULTILINE)
+_TABBED_HEAD: Final = re.compile(
+    r"^(?:[A-Z][A-Z0-9() -]*(?:\t[A-Z][A-Z0-9() -]*){2,64}|(?:[A-Z][A-Za-z ]*|)(?:\t(?:[A-Z][A-Za-z ]*|)){6,64})$",
+    re.MULTILINE,
+)
+"""The head of such a table; Lens writes its headings in mixed case, and may leave one empty."""
 _WIDEST: Final = 300
 """Characters of a cell with which the cells above and below are aligned."""
 _WIDEST_ROW: Final = 1_000
@@ -149,7 +153,9 @@ def _aligned(text: str, row: re.Pattern[str], mark: str) -> str:
             (number for number, each in enumerate(run) if mark == "|" or _TABBED_HEAD.fullmatch(each[0])), None
         )
         if first is not None:
-            pieces += text[end : run[first].start()], _without_marks(run[first:], mark)
+            head, *rows = _without_marks(run[first:], mark).split("\n")
+            head = head if mark == "|" else head.upper()
+            pieces += text[end : run[first].start()], "\n".join((head, *rows))
             end = run[-1].end()
     return "".join((*pieces, text[end:]))
 
