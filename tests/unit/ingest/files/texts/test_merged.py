@@ -157,3 +157,14 @@ def test_pods_that_lens_copies_are_a_table(tmp_path: Path) -> None:
         "n1",
         "Evicted",
     )
+
+
+def test_conditions_that_jq_selects_are_of_the_node_in_its_command(tmp_path: Path) -> None:
+    """It prints the items of a list one after the other."""
+    item = '{{"type": "{0}", "status": "{1}", "lastHeartbeatTime": "2025-03-04T09:40:00Z", "reason": "x"}}\n'
+    printed = item.format("DiskPressure", "True") + item.format("Ready", "Unknown")
+    for selected in ("", ' | select(.status!="False")'):
+        asked = f"$ kubectl get node n1 -o json | jq '.status.conditions[]{selected}'\n"
+        ((node,), _) = read(tmp_path, [asked + printed])
+        assert node["metadata"]["name"] == "n1"
+        assert [each["status"] for each in node["status"]["conditions"]] == ["True", "Unknown"]
