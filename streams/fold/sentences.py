@@ -112,6 +112,7 @@ def not_admitted(
     seconds: Amount,
     places: Amount,
     reason: Amount,
+    untimed: Amount,
     explanation: Amount,
     words: Amount,
 ) -> Amount:
@@ -121,7 +122,8 @@ def not_admitted(
     within = choose(one, "", phrase(" within ", lasting(seconds)))
     where = choose(places == 1, "", phrase(" on ", counted(places, "node")))
     last = choose(one, "", "The last: ")
-    return phrase(who, " not admitted", within, where, ": ", reason, ". ", last, explanation, _quoted(words))
+    when = choose(untimed, " The exact time is unknown.", "")
+    return phrase(who, " not admitted", within, where, ": ", reason, ". ", last, explanation, when, _quoted(words))
 
 
 def disagreement(explanation: Amount) -> Amount:

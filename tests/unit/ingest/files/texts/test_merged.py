@@ -111,6 +111,16 @@ def test_a_container_with_a_state_is_on_a_node_even_if_no_text_names_it(tmp_path
     assert pod["spec"]["nodeName"] == "(unknown)"
 
 
+def test_a_pod_whose_spec_was_cut_off_is_on_an_unknown_node(tmp_path: Path) -> None:
+    """Only a kubelet sets the time of its start; a pod without that waits for a node."""
+    head = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\n  namespace: shop\n  uid: u\n"
+    status = "# the spec is left out\nstatus:\n  phase: Running\n"
+    ((pod,), _) = read(tmp_path, [f'{head}{status}  startTime: "2025-03-04T09:00:05Z"\n'])
+    assert pod["spec"]["nodeName"] == "(unknown)"
+    ((pod,), _) = read(tmp_path, [f"{head}{status.replace('Running', 'Pending')}"])
+    assert "nodeName" not in pod.get("spec", {})
+
+
 STATUS = """```yaml
 status:
   containerStatuses:
