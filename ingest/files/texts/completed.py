@@ -155,9 +155,8 @@ def _bound(fact: Fact, nodes: Mapping[str, set[str]]) -> Fact:
         return fact
     pod = _ANY.decode(fact.thing.raw)
     status = pod["status"]
-    has_run = any(
-        each.get("state") or each.get("lastState") for kind in OF_CONTAINERS for each in status.get(kind) or ()
-    )
+    states = (each.get("state") or each.get("lastState") for kind in OF_CONTAINERS for each in status.get(kind) or ())
+    has_run = status.get("phase") == "Running" or bool(status.get("startTime")) or any(states)
     if pod["spec"].get("nodeName") or not (has_run or is_by_kubelet(status.get("reason", ""))):
         return fact
     raw = msgspec.json.encode(pod | {"spec": pod["spec"] | {"nodeName": _node_of(pod["metadata"], nodes)}})

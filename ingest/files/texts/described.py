@@ -36,6 +36,8 @@ _WITHOUT_TEXT: Final = {"", *OF_POD[: OF_POD.index("Labels")], "Status", "Reason
 """Fields of a pod after which no text of a container can follow."""
 _OF_NODES_ALONE: Final = frozenset({"Taints", "Unschedulable", "Conditions", "Capacity", "Allocatable"})
 _OF_PODS_ALONE: Final = frozenset({"Node", "Start Time", "Status", "Reason"})
+_SHOW_A_POD: Final = frozenset({"Node", "Containers", "QoS Class"})
+"""Fields at column 0 that only a pod has among objects of a namespace; a person may leave out its node."""
 _BEHIND_CONTAINERS: Final = frozenset(OF_POD[OF_POD.index("Containers") + 1 :])
 _MAY_SAY: Final = re.compile(r"\s+Message:")
 _FIRST_CONTAINERS: Final = RANKS_OF_POD["Init Containers"]
@@ -170,7 +172,7 @@ def described(lines: list[str], printed: Printed) -> Described:
 def _objects(sections: dict[str, Section], printed: Printed) -> Iterator[dict[str, Any]]:
     if not _OF_NODE_ALONE.isdisjoint(sections) or {"Capacity", "Allocatable"} <= sections.keys():
         yield from node_of(sections, printed)
-    elif "Namespace" in sections and ("Node" in sections or _is_status_of_kubelet(sections)):
+    elif "Namespace" in sections and (sections.keys() & _SHOW_A_POD or _is_status_of_kubelet(sections)):
         yield from pod_of({"Node": NOTHING} | sections, printed)
 
 

@@ -105,6 +105,24 @@ Containers:
 """
 
 
+DESCRIBED = """Name:         api-1
+Namespace:    shop
+Labels:       app=api
+Status:       {0}
+Containers:
+  api:
+    Image:  api:1
+QoS Class:    Burstable
+Events:       <none>
+"""
+
+
+@pytest.mark.parametrize(("phase", "node"), [("Running", "(unknown)"), ("Pending", "")])
+def test_a_described_pod_whose_node_was_left_out_is_a_pod(tmp_path: Path, phase: str, node: str) -> None:
+    ((pod,), _) = read(tmp_path, [DESCRIBED.format(phase)])
+    assert (pod["metadata"]["name"], pod["spec"]["nodeName"]) == ("api-1", node)
+
+
 def test_a_container_with_a_state_is_on_a_node_even_if_no_text_names_it(tmp_path: Path) -> None:
     """Without a node, the pod would count as not scheduled."""
     ((pod,), _) = read(tmp_path, [PART])
