@@ -22,7 +22,7 @@ _PIPED: Final = re.compile(r"^[ \t]*\|((?:[^|\n]*\|){3,64})[ \t]*$", re.MULTILIN
 _TABBED: Final = re.compile(r"^([^\t\n]*(?:\t[^\t\n]*){2,64})$", re.MULTILINE)
 """A row of a table from a web page or a spreadsheet."""
 _TABBED_HEAD: Final = re.compile(
-    r"^(?:[A-Z][A-Z0-9() -]*(?:\t[A-Z][A-Z0-9() -]*){2,64}|(?:[A-Z][A-Za-z ]*|)(?:\t(?:[A-Z][A-Za-z ]*|)){6,64})$",
+    r"^(?:[A-Z][A-Z0-9() -]*(?:\t[A-Z][A-Z0-9() -]*){2,64}|[A-Z][A-Za-z ]*(?:\t(?:[A-Z][A-Za-z ]*|)){6,64})$",
     re.MULTILINE,
 )
 """The head of such a table; Lens writes its headings in mixed case, and may leave one empty."""
