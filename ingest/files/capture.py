@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -20,6 +21,8 @@ __all__ = ["ERROR_TYPES", "CaptureWriter", "Compression", "SourceError", "read_c
 HELD_LINES: Final = 1000
 """A file is not a capture if this many first lines do not even look like observations."""
 
+_JSON: Final = re.compile(rb"\s*(?:\{|\[\s*[\[{\"\]\d-])")
+"""Matches the start of JSON; a prompt also begins with a bracket."""
 _ENVELOPE_ERRORS: Final = frozenset({"missing_field", "wrong_type", "wrong_value", "unknown_resource"})
 
 
@@ -112,7 +115,7 @@ def _why_no_capture(path: Path, held: list[Unreadable]) -> str:
     known = unread(path, head_of(path) if path.is_file() else first.raw)
     if known.is_evidence:
         return plain(known.what)
-    if not first.raw.lstrip().startswith((b"{", b"[")):
+    if not _JSON.match(first.raw):
         return f"it has no observations and no Kubernetes objects: {known.what}; {SAVE}"
     return f"it has no observations; a capture is JSON Lines; line {first.position.place}: {first.reason}"
 

@@ -1,6 +1,7 @@
 """Splits the files of dumps by the contexts of the commands in them: each is a cluster."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -15,6 +16,10 @@ from ingest.files.texts.mixed import LIMIT_BYTES
 _BY_PROGRAMS: Final = frozenset({".json", ".yaml", ".yml"})
 _MOST: Final = 32
 """Maximum number of clusters of a dump: each is read on its own."""
+_OF_CLOUD: Final = re.compile(
+    r"arn:[^:]*:eks:[^:]*:\d*:cluster/(.+)|gke_[^_]+_[^_]+_(.+)|(?:[^@]*@)?([^@.]+)\.[^@.]+\.eksctl\.io"
+)
+"""Names that the tools of AWS and Google and eksctl give a context and its cluster."""
 _LOOP: Final = "a loop over clusters, whose output does not say which printed it; save each cluster's alone"
 _TOO_MANY: Final = f"commands for more than {_MOST} clusters; save each cluster's output alone"
 
@@ -53,13 +58,30 @@ def by_kubectl_context(files: Sequence[DumpFile], refused: list[SourceError]) ->
 def _named(selected: Iterable[Selected]) -> dict[Selected, str]:
     """Return the cluster of each selection: all are one unless two names of the same kind differ.
 
-    A selection that lacks a kind is of the only other one with a name in common; else its cluster is its own.
+    A selection that lacks a kind is of the only other one with a name in common; else its cluster is its own. A
+    context that a cloud's tool made has the cloud's name in it.
     """
     selected = set(selected)
-    kinds = [kind for kind in Selected._fields if len({getattr(each, kind) for each in selected} - {""}) > 1]
-    keys = {each: tuple(getattr(each, kind) for kind in kinds) for each in selected}
+    clouds = {each.cloud for each in selected}
+    whole = {each: each._replace(cloud=each.cloud or _in_cloud(each, clouds)) for each in selected}
+    kinds = [kind for kind in Selected._fields if len({getattr(each, kind) for each in whole.values()} - {""}) > 1]
+    keys = {each: tuple(getattr(named, kind) for kind in kinds) for each, named in whole.items()}
     fullest = set(keys.values()) if len(keys) <= 4 * _MOST else set()
-    return {each: plain(" ".join(filter(None, _joined(key, fullest))), 253) for each, key in keys.items()}
+    return {each: _shown(dict(zip(kinds, _joined(key, fullest), strict=True))) for each, key in keys.items()}
+
+
+def _shown(names: dict[str, str]) -> str:
+    """Return the name of a cluster from its names by kind; a context identifies it without that of the cloud."""
+    left = {**names, "cloud": ""} if names.get("context") else names
+    return plain(" ".join(filter(None, left.values())), 253)
+
+
+def _in_cloud(selected: Selected, clouds: Container[str]) -> str:
+    """Return the name by which a cloud's own tool knows a context's cluster; empty if the context lacks it."""
+    name = selected.context or selected.cluster
+    if (found := _OF_CLOUD.fullmatch(name)) is not None:
+        return found[found.lastindex or 0]
+    return name if name in clouds else ""
 
 
 def _joined(key: tuple[str, ...], others: Iterable[tuple[str, ...]]) -> tuple[str, ...]:

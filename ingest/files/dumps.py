@@ -252,7 +252,8 @@ class _Dump:
         found += [fact._replace(node=node) for fact in intended for node in silent]
         if not (self._pasted or self._has_logs):
             return found, self._context.at or self.newest or modified_at
-        found += texts.completed_facts(self._pasted, found, self._logs.uids, self._logs.nodes_of_pods)
+        known = self._logs.uids, self._logs.nodes_of_pods
+        found += texts.completed_facts(self._pasted, found, *known, self._context.refused)
         newest = self._context.at or max(filter(None, (self.newest, self._logs.newest)), default=None)
         lines = list(
             self._logs.facts(

@@ -10,6 +10,7 @@ import xxhash
 from ingest.files.documents import ABOUT, FIELDS, Found, fields_of, kind_by_fields, text_of
 from ingest.files.exporters import event_in, is_exported, with_uid
 from ingest.files.yaml_documents import yaml_parts
+from ingest.model.objects.base import UNKNOWN_NAME
 from ingest.model.objects.event import Event
 from ingest.model.observation import Change, Origin, if_decodable
 from ingest.resources.kubelet import CONFIGZ
@@ -51,6 +52,12 @@ class _Spec(msgspec.Struct, frozen=True, rename="camel"):
     containers: list[msgspec.Raw] = []
 
 
+class _Status(msgspec.Struct, frozen=True):
+    start_time: str | None = msgspec.field(default=None, name="startTime")
+    host_ip: str | None = msgspec.field(default=None, name="hostIP")
+
+
+_STATUS: Final = msgspec.json.Decoder(_Status)
 _SPEC: Final = msgspec.json.Decoder(_Spec)
 _ENFORCED: Final = "enforceNodeAllocatable"
 """The default stands for a field that a file lacks; in a kubelet's answer, a missing field has no value."""
@@ -90,7 +97,7 @@ def recognize(found: Found) -> Thing | None:
         whole = if_decodable(_EVENT.decode, raw)
         is_flattened = bool(lacks_uid and whole and whole.reason)
         found = found._replace(raw=raw, fields=FIELDS.decode(raw))
-    found = _named(found)
+    found = _bound(_named(found))
     if name := _api_resource(found):
         if is_manifest(found):
             return None
@@ -111,6 +118,22 @@ def _by_fields(found: Found) -> Thing | None:
             has_own_time = resource.sampled or resource.dated
             return Thing(resource.origin, resource.name, "SNAPSHOT", found.raw, node, has_own_time=has_own_time)
     return None
+
+
+def _bound(found: Found) -> Found:
+    """Return a pod whose node was cut off with an unknown one; without a node, the pod would seem to wait for one.
+
+    Only a kubelet sets when a pod started, and on which host.
+    """
+    if found.kind != "Pod" or b'"nodeName"' in found.raw:
+        return found
+    status = if_decodable(_STATUS.decode, found.fields.get("status", b""))
+    spec = if_decodable(FIELDS.decode, found.fields.get("spec", b"{}"))
+    if spec is None or status is None or not (status.start_time or status.host_ip):
+        return found
+    placed = msgspec.json.encode({**spec, "nodeName": UNKNOWN_NAME})
+    fields = {**found.fields, "spec": msgspec.Raw(placed)}
+    return found._replace(raw=msgspec.json.encode(fields), fields=fields)
 
 
 def _named(found: Found) -> Found:

@@ -26,9 +26,7 @@ _MACHINE: Final = r"(?:Filesystem +(?:Size|Inodes|1K-blocks) |[ \t]+total +used 
 _TOP: Final = r"(?:NAMESPACE +)?(?:POD|NAME) +(?:NAME +)?CPU\(cores\) "
 _ROW: Final = r"[ \t`|]*(?:Normal|Warning)[ |]+[A-Z]\w+[ |]+(?:\d+[ydhms])+ "
 _CHECKPOINT: Final = r"[^\n]{0,200}?\{\s*\"policyName\": ?\"(?:none|static|None|Static|BestEffort)\""
-_A_CHECKPOINT: Final = "a kubelet's checkpoint within other text"
 _OF_CPUS: Final = r"(?:[ \t]*NUMA node\d+ CPU\(s\):|available: \d+ nodes? \(\d|node \d+ cpus:)"
-_ABOUT_CPUS: Final = "the output of lscpu or numactl, which is not read"
 _SAVE_CHECKPOINT: Final = (
     "save a kubelet's checkpoint by itself, as NODE.cpu_manager_state.json or NODE.memory_manager_state.json"
 )
@@ -44,17 +42,7 @@ _TEXTS: Final[tuple[tuple[str, str], ...]] = (
         r"(?:[A-Z][A-Z0-9()%-]*(?: [A-Z][A-Z0-9()%-]*)?(?: {2,}|\t)){1,}[A-Z][A-Z0-9()% -]*\s*(?:\n|\Z)",
         f"a table of kubectl, from which only nodes, Events and failed pods are read; {SAVE}",
     ),
-    (_TOP, f"a table of kubectl top; {_STATISTICS}"),
     (r"(?i:<!doctype html|<html)", f"a web page, perhaps an error of a proxy; {SAVE}"),
-    (
-        r"\[(?: *\d+\.\d+|[A-Z][a-z]{2} [A-Z][a-z]{2} +\d+ \d\d:\d\d:\d\d \d{4})\] ",
-        f"the kernel's log, which is not read; {SAVE}",
-    ),
-    (_RUNTIME, f"a container runtime's log, which is not read; {SAVE}"),
-    (rf"[^\n]{{0,200}} kernel: |{_KILLED}", f"the kernel's log, which is not read; {SAVE}"),
-    (rf"(?:[^\n]*\n){{0,9}}?{_DRAINED}", f"the output of kubectl drain, which is not read; {SAVE}"),
-    (rf"(?:[^\n]*\n){{0,9}}?{_CRICTL}", f"a table of crictl, which is not read; {SAVE}"),
-    (rf"(?:[^\n]*\n){{0,9}}?{_MACHINE}", f"the output of free or df, which is not read; {_STATISTICS}"),
     (
         r"(?:[^\n]*\n){0,40}?[ \t]*(?:Memory|Disk|PID)Pressure[ \t]+(?:True|False|Unknown)[ \t]+\w{3}, ",
         "a part of a described node, without its name; write the command above it: kubectl describe node NAME",
@@ -73,8 +61,6 @@ _TEXTS: Final[tuple[tuple[str, str], ...]] = (
         r"(?:\S+ std(?:out|err) [FP] )?[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ ",
         f"neither a kubelet's log nor a scheduler's dump of its cache; {SAVE}",
     ),
-    (rf"(?:[^\n]*\n){{0,400}}?{_CHECKPOINT}", f"{_A_CHECKPOINT}; {_SAVE_CHECKPOINT}"),
-    (rf"(?:[^\n]*\n){{0,40}}?{_OF_CPUS}", f"{_ABOUT_CPUS}; {_SAVE_CHECKPOINT}"),
     (
         r"(?:[^\n]*\n){0,9}?[^\n]*\bkubectl [^\n]{0,2000}--no-headers",
         f"columns without their heads; leave out --no-headers, or {SAVE}",
@@ -123,18 +109,18 @@ _TEXTS: Final[tuple[tuple[str, str], ...]] = (
         "metrics of an exporter other than a kubelet; save kubectl get --raw /api/v1/nodes/NODE/proxy/metrics",
     ),
 )
-_OOM: Final = r"\[[ A-Z][^\]\n]{1,30}\] [^\n]*(?:oom|Out of memory|Killed process)|[^\n]{0,200} kernel: "
+_OOM: Final = r"\[(?:[ A-Z][^\]\n]{1,30}|\d+\.\d+)\] [^\n]*(?:oom|Out of memory|Killed process)|[^\n]{0,200} kernel: "
 _WITHIN: Final = tuple(
-    (re.compile(rf"^(?:{pattern})".encode(), re.MULTILINE), what, is_evidence)
-    for pattern, what, is_evidence in (
-        (_TOP, f"a table of kubectl top, which is not read; {_STATISTICS}", True),
-        (f"{_OOM}|{_KILLED}", f"the kernel's log, which is not read; {SAVE}", True),
-        (_DRAINED, f"the output of kubectl drain, which is not read; {SAVE}", True),
-        (_CHECKPOINT, f"{_A_CHECKPOINT}, which is not read; {_SAVE_CHECKPOINT}", True),
-        (_OF_CPUS, _ABOUT_CPUS, False),
-        (_RUNTIME, "a container runtime's log", False),
-        (_CRICTL, "a table of crictl", False),
-        (_MACHINE, "the output of free or df", False),
+    (re.compile(rf"^(?:{pattern})".encode(), re.MULTILINE), what, instead, is_evidence)
+    for pattern, what, instead, is_evidence in (
+        (_TOP, "a table of kubectl top", _STATISTICS, True),
+        (f"{_OOM}|{_KILLED}", "the kernel's log", SAVE, True),
+        (_DRAINED, "the output of kubectl drain", SAVE, True),
+        (_CHECKPOINT, "a kubelet's checkpoint within other text", _SAVE_CHECKPOINT, True),
+        (_OF_CPUS, "the output of lscpu or numactl", _SAVE_CHECKPOINT, False),
+        (_RUNTIME, "a container runtime's log", SAVE, False),
+        (_CRICTL, "a table of crictl", SAVE, False),
+        (_MACHINE, "the output of free or df", _STATISTICS, False),
     )
 )
 """Unsupported forms that may appear next to others in one text."""
@@ -189,14 +175,14 @@ class Unread(NamedTuple):
 def unread(path: PurePath, head: bytes) -> Unread:
     """Describe a file that contains no objects or observations, by its first bytes."""
     text = head.lstrip()
-    if not text:
-        return Unread("the file is empty", is_evidence=False)
-    if path.name == _OF_MUST_GATHER:
-        return Unread("web page", is_evidence=False)
+    if not text or path.name == _OF_MUST_GATHER:
+        return Unread("web page" if text else "the file is empty", is_evidence=False)
     for pattern, what in _BY_TEXT:
         if found := pattern.match(text):
             line = found.groupdict().get("line") or b""
             return Unread(what.format(line=line.decode(errors="replace").strip()), is_evidence=True)
+    if b"\0" not in text and (parts := [what for _, what, _ in _parts_of(text)]):
+        return Unread(parts[0], is_evidence=True)
     if is_archive(head) and path.suffix not in _OF_OFFICE:
         return Unread("an archive inside a folder; unpack it first", is_evidence=True)
     if head.startswith(_COMPRESSED):
@@ -214,9 +200,16 @@ def left_out(text: bytes) -> Iterator[tuple[int, Unread]]:
     """Yield the first line of each unsupported form in a text of which the rest is read, and a description of the
     form.
     """
-    for pattern, what, is_evidence in _WITHIN:
+    for line, in_full, each in _parts_of(text):
+        yield line, each._replace(what=in_full) if each.is_evidence else each
+
+
+def _parts_of(text: bytes) -> Iterator[tuple[int, str, Unread]]:
+    """Yield each unsupported form with its line, its description with what to save instead, and the short one."""
+    for pattern, what, instead, is_evidence in _WITHIN:
         if (found := pattern.search(text)) is not None:
-            yield text.count(b"\n", 0, found.start()) + 1, Unread(what, is_evidence)
+            line = text.count(b"\n", 0, found.start()) + 1
+            yield line, f"{what}, which is not read; {instead}", Unread(what, is_evidence)
 
 
 def of_kind(kind: str, api_version: str, fields: Container[str]) -> str:

@@ -109,6 +109,7 @@ def not_admitted(
     seconds: Amount,
     nodes: Amount,
     reason: Amount,
+    untimed: Amount,
     explanation: Amount,
     words: Amount,
 ) -> Amount:
@@ -118,7 +119,8 @@ def not_admitted(
     within = choose(one, "", phrase(" within ", format_duration(seconds)))
     where = choose(nodes == 1, "", phrase(" on ", counted(nodes, "node")))
     last = choose(one, "", "The last: ")
-    return phrase(who, " not admitted", within, where, ": ", reason, ". ", last, explanation, _quoted(words))
+    when = choose(untimed, " The exact time is unknown.", "")
+    return phrase(who, " not admitted", within, where, ": ", reason, ". ", last, explanation, when, _quoted(words))
 
 
 def disagreement(explanation: Amount) -> Amount:
@@ -134,11 +136,12 @@ def late_joiners(explanation: Amount, fits: Amount, would_fit: Amount) -> Amount
     return phrase("NUMA, late joiners: ", explanation, choose(would_fit > fits, more, ""), ".")
 
 
-def readiness(state: Amount, again: Amount, message: Amount) -> Amount:
-    """Describe a change of a Node's condition Ready."""
+def readiness(state: Amount, again: Amount, message: Amount, timed: Amount) -> Amount:
+    """Describe a change of a Node's condition Ready; a table of kubectl has neither its time nor its message."""
+    ended = choose(timed, ".", ". It became so at or before this time.")
     return first_of(
         (state == "Ready", choose(again, "The node is Ready again.", "The node is Ready.")),
-        (state == "NotReady", phrase("The node is not Ready", choose(message == "", ".", phrase(": ", message)))),
+        (state == "NotReady", phrase("The node is not Ready", choose(message == "", ended, phrase(": ", message)))),
         otherwise=f"{capital(ready_unknown('the node'))}.",
     )
 

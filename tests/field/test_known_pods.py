@@ -119,3 +119,22 @@ def test_an_event_of_a_static_pod_is_about_its_mirror(tmp_path: Path) -> None:
     objects = [NODE, mirror, killed, event("x", "other", "Pulled", "m", "11:00:00")]
     (row,) = replayed(tmp_path, objects).of("pod_ends", {"cause": "liveness"})
     assert row["uid"] == "u-mirror"
+
+
+def test_a_scheduled_event_of_a_table_is_not_of_a_later_pod_with_its_name(tmp_path: Path) -> None:
+    """The table has no UIDs. The pod of the dump was made at 09:55, so at 09:00 another one was placed."""
+    message = "0/3 nodes are available: 3 Insufficient memory."
+    waits = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}
+    waiting = pod("web-0", "u2", "1Gi", "09:55:00") | {"status": {"phase": "Pending", "conditions": [waits]}}
+    waiting["spec"].pop("nodeName")
+    (tmp_path / "pods.json").write_text(json.dumps(waiting))
+    (tmp_path / "events.txt").write_text(
+        "$ kubectl get events -n shop\n"
+        "LAST                   KIND   NAME    REASON             MESSAGE\n"
+        "2026-07-31T09:00:00Z   Pod    web-0   Scheduled          Successfully assigned shop/web-0 to n1\n"
+        f"2026-07-31T09:58:00Z   Pod    web-0   FailedScheduling   {message}\n"
+    )
+    stored = Stored()
+    stored.replay(tmp_path)
+    uids = {row["reason"]: row["object_uid"] for row in stored.of("node_events", {})}
+    assert uids == {"Scheduled": "shop/web-0", "FailedScheduling": "u2"}

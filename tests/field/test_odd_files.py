@@ -357,6 +357,14 @@ UNREAD: dict[str, tuple[str, str]] = {
         '{"api_version": "v1", "kind": "Pod", "metadata": {"name": "a"}}',
         "objects with the field names of Kubernetes' Python",
     ),
+    "dmesg-behind-a-prompt.txt": (
+        "[root@n1 ~]# dmesg -T | grep -i oom\n[Tue Mar  4 10:00:00 2025] java invoked oom-killer: order=0\n",
+        "the kernel's log",
+    ),
+    "top-behind-a-prompt.txt": (
+        "Nothing is scheduled there:\n\n$ kubectl top node\nNAME   CPU(cores)   CPU%\nn1     250m         6%\n",
+        "a table of kubectl top, which is not read; save the statistics: kubectl get --raw",
+    ),
     "dmesg-with-dates.txt": ("[Mon May  6 10:00:00 2024] Out of memory: Killed process 42\n", "the kernel's log"),
     "messages.txt": ("Jan  5 02:12:02 n1 kernel: Memory cgroup out of memory: Kill process 1\n", "the kernel's log"),
     "containerd-journal.txt": (
@@ -370,7 +378,7 @@ UNREAD: dict[str, tuple[str, str]] = {
     "free.txt": ("$ free -m\n       total        used        free\n", "the output of free or df"),
     "checkpoint.txt": (
         'It has:\n\n```\n$ cat cpu_manager_state\nPassword:\n{"policyName":"static","entries":{"a":{\n...\n```\n',
-        "a kubelet's checkpoint within other text; save a kubelet's checkpoint by itself",
+        "a kubelet's checkpoint within other text, which is not read; save a kubelet's checkpoint by itself",
     ),
     "lscpu.txt": ("NUMA:\n  NUMA node0 CPU(s):     0-15,32-47\n", "the output of lscpu or numactl"),
     "numactl.txt": ("$ numactl -H\navailable: 2 nodes (0-1)\nnode 0 cpus: 0 1 2\n", "the output of lscpu or numactl"),

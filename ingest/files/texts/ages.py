@@ -24,6 +24,7 @@ _PRECISE: Final = ((600, 1), (8 * 3_600, 60), (8 * 86_400, 3_600))
 """Below the first number of seconds, an age is printed in units of the second; older ages are in days."""
 _NEAR: Final = timedelta(hours=12)
 """A file's time later than this is ignored: the file was saved again, or copied."""
+_LONGEST: Final = 100 * _SECONDS["y"]
 _DATE: Final = re.compile(r"\w{3}, \d\d \w{3} [12]\d{3} \d\d:\d\d:\d\d [+-]\d{4}")
 
 
@@ -50,8 +51,7 @@ def when(age: str, printed: PrintTime, *, is_last: bool = True) -> Times:
     if re.fullmatch(_CLOCK, age):
         own = _own(age)
         return {"lastTimestamp" if is_last else "firstTimestamp": _text(own)} if own is not None else {}
-    seconds = sum(int(number) * _SECONDS[unit] for number, unit in _PARTS.findall(age))
-    unit = next((unit for below, unit in _PRECISE if seconds < below), 86_400)
+    seconds, unit = _seconds(age)
     try:
         at = printed.at - timedelta(seconds=seconds)
         earliest = at - timedelta(seconds=unit)
@@ -66,6 +66,18 @@ def when(age: str, printed: PrintTime, *, is_last: bool = True) -> Times:
         "latest": None if printed.bound == "earliest" else at,
     }
     return {"lastTimestamp": _text(at), **{name: _text(each) for name, each in bounds.items() if each is not None}}
+
+
+def _seconds(age: str) -> tuple[int, int]:
+    """Return an age as printed, which rounds down, and its unit."""
+    seconds = sum(int(number) * _SECONDS[unit] for number, unit in _PARTS.findall(age))
+    return seconds, next((unit for below, unit in _PRECISE if seconds < below), 86_400)
+
+
+def span(age: str) -> tuple[timedelta, timedelta] | None:
+    """Return the shortest time that is printed as an age, and one that no longer is; None without an age."""
+    seconds, unit = _seconds(age)
+    return (timedelta(seconds=seconds), timedelta(seconds=seconds + unit)) if 0 < seconds < _LONGEST else None
 
 
 def _own(text: str) -> datetime | None:

@@ -12,9 +12,11 @@ from typing import Any, Final
 import msgspec
 
 from ingest.files.history import Fact
+from ingest.files.lines import SourceError
 from ingest.files.texts.ages import with_zone
 from ingest.files.texts.event_rows import SCHEDULED, without_status_words
-from ingest.messages.reasons import OUT_OF, REFUSALS, is_by_kubelet
+from ingest.files.texts.merged import OF_CONTAINERS, merged
+from ingest.messages.reasons import is_by_kubelet
 from ingest.model.objects.base import UNKNOWN_NAME
 from ingest.model.objects.event import Event
 from ingest.model.objects.pod import Pod
@@ -29,9 +31,12 @@ _BY_KUBELET: Final = "Kubelet"
 """The kubelet's condition has the reason KubeletHasDiskPressure, but its Event NodeHasDiskPressure."""
 _BY_KARPENTER: Final = "Evicted pod"
 """The text of a pod's Events with reason Evicted."""
-_OF_CONTAINERS: Final = ("containerStatuses", "initContainerStatuses")
 _SLACK: Final = timedelta(minutes=10)
 """Tolerance for ages, more than the longest unit of a young age: a text can be older than its newest time."""
+
+
+_SECOND: Final = timedelta(seconds=1)
+"""The API's times of creation and of Events are whole seconds."""
 
 
 class _Condition(msgspec.Struct, frozen=True, rename="camel"):
@@ -61,11 +66,14 @@ def completed_facts(
     objects: Iterable[Fact],
     of_logs: Mapping[str, set[str]] = {},
     hosts: Mapping[str, set[str]] = {},
+    refused: list[SourceError] | None = None,
 ) -> Iterator[Fact]:
     """Yield each pasted thing that is not among the objects, once, with UIDs from other sources.
 
     `of_logs` has UIDs of pods in logs, by `namespace/name`. `hosts` has their nodes, if no other source has them.
+    `refused` receives contradictions between texts.
     """
+    refused = [] if refused is None else refused
     pasted, objects = list(pasted), list(objects)
     if not pasted:
         return
@@ -75,7 +83,7 @@ def completed_facts(
     named = set(chain.from_iterable(_words(fact) for fact in around if not _is_unnamed(fact)))
     uids = _uids_of_pods(objects)
     for name, others in of_logs.items():
-        uids.setdefault(name, set()).update(others)
+        uids[name] = dict.fromkeys(others) | uids.get(name, {})
     pasted = list(_in_namespaces(pasted, objects, hosts))
     nodes = {**hosts, **_nodes_of_pods((*pasted, *objects))}
     dated = dict(chain.from_iterable(_transitions(fact) for fact in (*pasted, *objects)))
@@ -89,25 +97,25 @@ def completed_facts(
         if _is_unnamed(fact) and _words(fact) & named:
             continue  # its object is in another text
         texts_of.setdefault(key, []).append(fact)
-    for fact in map(_fullest, texts_of.values()):
+    for fact in chain.from_iterable(merged(facts, refused) for facts in texts_of.values()):
         is_event = fact.thing.resource == EVENTS.name
         fact = _with_uid(_add_node(fact, nodes) if is_event else _bound(fact, nodes), uids)  # noqa: PLW2901 - as it is
         yield (_add_time(fact, dated) if is_event else fact)._replace(is_from_text=True)
 
 
-def _uids_of_pods(objects: Iterable[Fact]) -> dict[str, set[str]]:
-    """Return the UIDs of pods from the pods themselves and from Events about them."""
-    uids: dict[str, set[str]] = {}
+def _uids_of_pods(objects: Iterable[Fact]) -> dict[str, dict[str, datetime | None]]:
+    """Return the UIDs of pods by name, from the pods and from Events, each with its creation if known."""
+    uids: dict[str, dict[str, datetime | None]] = {}
     for fact in objects:
-        if fact.thing.resource == PODS.name and fact.thing.identity:
-            _, namespace, name, uid = fact.thing.identity
-            uids.setdefault(f"{namespace}/{name}", set()).add(uid)
-        elif fact.thing.resource == EVENTS.name:
-            with suppress(*UNDECODABLE):
-                event = _EVENT.decode(fact.thing.raw)
-                involved = event.involved
+        with suppress(*UNDECODABLE):
+            if fact.thing.resource == PODS.name and fact.thing.identity:
+                _, namespace, name, uid = fact.thing.identity
+                uids.setdefault(f"{namespace}/{name}", {})[uid] = None
+                uids[f"{namespace}/{name}"][uid] = _POD.decode(fact.thing.raw).metadata.creation_timestamp
+            elif fact.thing.resource == EVENTS.name:
+                involved = _EVENT.decode(fact.thing.raw).involved
                 if involved.kind == "Pod" and involved.uid:
-                    uids.setdefault(f"{involved.namespace}/{involved.name}", set()).add(involved.uid)
+                    uids.setdefault(f"{involved.namespace}/{involved.name}", {}).setdefault(involved.uid)
     return uids
 
 
@@ -138,16 +146,18 @@ def _node_of(about: Mapping[str, Any], nodes: Mapping[str, set[str]]) -> str:
 
 
 def _bound(fact: Fact, nodes: Mapping[str, set[str]]) -> Fact:
-    """Give a pod that has ended, or whose container has, the node from other texts, else an unknown one.
+    """Give a pod that has ended, or whose containers have a state, the node from other texts, else an unknown one.
 
-    A table of pods names nodes only with `-o wide`.
+    A table of pods names nodes only with `-o wide`, and a part of a pod seldom has the node. Only a kubelet sets the
+    state of a container.
     """
     if fact.thing.resource != PODS.name:
         return fact
     pod = _ANY.decode(fact.thing.raw)
     status = pod["status"]
-    is_killed = any(each["name"] == UNKNOWN_NAME for kind in _OF_CONTAINERS for each in status.get(kind, ()))
-    if pod["spec"].get("nodeName") or not (is_killed or is_by_kubelet(status.get("reason", ""))):
+    states = (each.get("state") or each.get("lastState") for kind in OF_CONTAINERS for each in status.get(kind) or ())
+    has_run = status.get("phase") == "Running" or bool(status.get("startTime")) or any(states)
+    if pod["spec"].get("nodeName") or not (has_run or is_by_kubelet(status.get("reason", ""))):
         return fact
     raw = msgspec.json.encode(pod | {"spec": pod["spec"] | {"nodeName": _node_of(pod["metadata"], nodes)}})
     return fact._replace(thing=fact.thing._replace(raw=raw))
@@ -162,102 +172,6 @@ def _add_node(fact: Fact, nodes: Mapping[str, set[str]]) -> Fact:
         return fact
     raw = msgspec.json.encode(event | {"source": source | {"host": _node_of(about, nodes)}})
     return fact._replace(thing=fact.thing._replace(raw=raw))
-
-
-def _fullest(facts: list[Fact]) -> Fact:
-    """Return the most complete text about a thing, completed from the others."""
-    if len(facts) == 1:
-        return facts[0]
-    if facts[0].thing.resource == EVENTS.name:
-        return max(facts, key=_occurrences_and_time)
-    facts = list(_not_replaced(facts))
-    made = [_ANY.decode(fact.thing.raw) for fact in facts]
-    number = max(range(len(facts)), key=lambda each: (*_rank(made[each]), len(facts[each].thing.raw)))
-    of_kind = _with_kills if facts[0].thing.resource == PODS.name else _with_more
-    raw = msgspec.json.encode(of_kind(made[number], made))
-    return facts[number]._replace(thing=facts[number].thing._replace(raw=raw))
-
-
-def _not_replaced(facts: Iterable[Fact]) -> Iterator[Fact]:
-    """Yield facts in which the rows of a Node in the tables of one text are one: each table shows one moment.
-
-    A later row replaces only what it states.
-    """
-    tables = dict[str, tuple[Fact, dict[str, Any]]]()
-    for fact in facts:
-        made = _ANY.decode(fact.thing.raw)
-        ready = [each for each in made["status"].get("conditions", ()) if each["type"] == "Ready"]
-        if made["kind"] == "Node" and ready and "lastHeartbeatTime" not in ready[0]:
-            source = fact.position.source
-            tables[source] = fact, (_replaced(tables[source][1], made) if source in tables else made)
-        else:
-            yield fact
-    for fact, made in tables.values():
-        yield fact._replace(thing=fact.thing._replace(raw=msgspec.json.encode(made)))
-
-
-def _replaced(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the later of two rows with what only the earlier one states: an empty text states nothing."""
-    made = {**earlier, **{key: value for key, value in later.items() if value != "" or key not in earlier}}
-    for key in earlier.keys() & later.keys():
-        before, value = earlier[key], later[key]
-        if isinstance(before, dict) and isinstance(value, dict):
-            made[key] = _replaced(before, value)
-        elif key == "conditions":
-            made[key] = list({each["type"]: each for each in (*before, *value)}.values())
-    return made
-
-
-def _rank(made: Mapping[str, Any]) -> tuple[bool, bool, int]:
-    """Sort key: whether it has the readiness of a Node or the end of a pod, then containers, then restarts."""
-    status = made["status"]
-    is_told = is_by_kubelet(status.get("reason", "")) or (
-        made["kind"] == "Node" and any(each["type"] == "Ready" for each in status.get("conditions", ()))
-    )
-    restarts = (each["restartCount"] for kind in _OF_CONTAINERS for each in status.get(kind, ()))
-    return is_told, bool(made["spec"].get("containers")), max(restarts, default=0)
-
-
-def _with_more(node: dict[str, Any], others: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Complete a Node of a table from other texts: taints, amounts and conditions."""
-    others, status = list(others), node["status"]
-    taints = next((each["spec"]["taints"] for each in others if each["spec"].get("taints")), None)
-    of_others = {each["type"]: each for other in others for each in other["status"].get("conditions", ())}
-    known = {each["type"]: each for each in status.get("conditions", ())}
-    more = {
-        name: found
-        for name in ("capacity", "allocatable")
-        if (found := status.get(name) or next(filter(None, (each["status"].get(name) for each in others)), None))
-    }
-    more |= {"conditions": list((of_others | known).values())}
-    return node | {"status": status | more, "spec": ({} if taints is None else {"taints": taints}) | node["spec"]}
-
-
-def _with_kills(pod: dict[str, Any], others: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Give a pod of a table the OOM kills of all tables; its status can show two adjacent attempts.
-
-    A refused pod never ran, so the kills belong to another pod with its name.
-    """
-    status, shown = pod["status"], dict[str, Any]()
-    reason = status.get("reason", "")
-    for kind in _OF_CONTAINERS:
-        rows = [row for each in others for row in each["status"].get(kind, ()) if row["name"] == UNKNOWN_NAME]
-        if rows:
-            last = max(rows, key=lambda row: row["restartCount"])
-            before = (row["state"] for row in rows if row["restartCount"] == last["restartCount"] - 1)
-            shown[kind] = [last | {"lastState": next(before, None)}]
-    is_described = any(row["name"] != UNKNOWN_NAME for kind in _OF_CONTAINERS for row in status.get(kind, ()))
-    if is_described or reason in REFUSALS or OUT_OF.fullmatch(reason):
-        return pod
-    return pod | {"status": status | shown}
-
-
-def _occurrences_and_time(fact: Fact) -> tuple[int, bool, str]:
-    """Sort key: the number of occurrences of an Event and the time of the last; an Event bounded only by its file
-    comes last.
-    """
-    event = _ANY.decode(fact.thing.raw)
-    return event["count"], "earliest" in event, event["lastTimestamp"]
 
 
 def _in_namespaces(pasted: Iterable[Fact], objects: Iterable[Fact], logged: Iterable[str]) -> Iterator[Fact]:
@@ -375,17 +289,22 @@ def _add_time(fact: Fact, transitions: Mapping[tuple[str, str], datetime]) -> Fa
     return fact._replace(thing=fact.thing._replace(raw=msgspec.json.encode(fields | {"lastTimestamp": at})))
 
 
-def _with_uid(fact: Fact, uids: dict[str, set[str]]) -> Fact:
-    """Give a pod, or an Event about one, the only UID known for its name."""
+def _with_uid(fact: Fact, uids: Mapping[str, Mapping[str, datetime | None]]) -> Fact:
+    """Give a pod, or an Event about one, the only UID known for its name.
+
+    An Event from before that pod is about an earlier one with its name.
+    """
     made = _ANY.decode(fact.thing.raw)
-    about = made.get("involvedObject", made["metadata"])
-    known = uids.get(about.get("uid", ""), set())
+    field = "involvedObject" if "involvedObject" in made else "metadata"
+    known = uids.get(made[field].get("uid", ""), {})
     if len(known) != 1:
         return fact
-    (uid,) = known
-    field = "involvedObject" if "involvedObject" in made else "metadata"
-    raw = msgspec.json.encode(made | {field: about | {"uid": uid}})
-    identity = fact.thing.identity
-    if identity and fact.thing.resource == PODS.name:
-        identity = (*identity[:3], uid)
+    ((uid, created),) = known.items()
+    if created is not None and field == "involvedObject":
+        until = made.get("latest") or ("" if "earliest" in made else made["lastTimestamp"])
+        if until and with_zone(datetime.fromisoformat(until)) < with_zone(created) - _SECOND:
+            return fact
+    raw = msgspec.json.encode(made | {field: made[field] | {"uid": uid}})
+    own = fact.thing.identity
+    identity = (*own[:3], uid) if own and fact.thing.resource == PODS.name else own
     return fact._replace(thing=fact.thing._replace(raw=raw, identity=identity))

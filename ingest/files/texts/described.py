@@ -28,7 +28,7 @@ IS_STATUS: Final = re.compile(
 )
 """Matches the status of a pod, which people paste on its own."""
 _OF_YAML: Final = re.compile(
-    r"^[ -]*(?:lastHeartbeatTime|startTime): ['\"]?(\d{4}-\d\d-\d\dT[\d:]{8}Z)", re.MULTILINE
+    r"^[ -]*(?:lastHeartbeatTime|startTime|startedAt|finishedAt): ['\"]?(\d{4}-\d\d-\d\dT[\d:]{8}Z)", re.MULTILINE
 )
 NAME: Final = re.compile(r"Name: {2,}[a-z0-9][a-z0-9.-]{0,252}[ \t]*")
 RANKS_OF_POD: Final = RANKS["Namespace"]
@@ -36,6 +36,8 @@ _WITHOUT_TEXT: Final = {"", *OF_POD[: OF_POD.index("Labels")], "Status", "Reason
 """Fields of a pod after which no text of a container can follow."""
 _OF_NODES_ALONE: Final = frozenset({"Taints", "Unschedulable", "Conditions", "Capacity", "Allocatable"})
 _OF_PODS_ALONE: Final = frozenset({"Node", "Start Time", "Status", "Reason"})
+_SHOW_A_POD: Final = frozenset({"Node", "Containers", "QoS Class"})
+"""Fields at column 0 that only a pod has among objects of a namespace; a person may leave out its node."""
 _BEHIND_CONTAINERS: Final = frozenset(OF_POD[OF_POD.index("Containers") + 1 :])
 _MAY_SAY: Final = re.compile(r"\s+Message:")
 _FIRST_CONTAINERS: Final = RANKS_OF_POD["Init Containers"]
@@ -116,10 +118,7 @@ def newest_in(text: str) -> datetime | None:
         text,
         re.MULTILINE,
     )
-    of_yaml = re.findall(
-        r"^[ -]*(?:lastHeartbeatTime|startTime): ['\"]?(\d{4}-\d\d-\d\dT[\d:]{8}Z)", text, re.MULTILINE
-    )
-    return max(filter(None, (*map(date, found), *map(_of_api, of_yaml))), default=None)
+    return max(filter(None, (*map(date, found), *map(_of_api, _OF_YAML.findall(text)))), default=None)
 
 
 def _of_api(text: str) -> datetime | None:
@@ -173,7 +172,7 @@ def described(lines: list[str], printed: PrintTime) -> Described:
 def _objects(sections: dict[str, Section], printed: PrintTime) -> Iterator[dict[str, Any]]:
     if not _OF_NODE_ALONE.isdisjoint(sections) or {"Capacity", "Allocatable"} <= sections.keys():
         yield from node_of(sections, printed)
-    elif "Namespace" in sections and ("Node" in sections or _is_status_of_kubelet(sections)):
+    elif "Namespace" in sections and (sections.keys() & _SHOW_A_POD or _is_status_of_kubelet(sections)):
         yield from pod_of({"Node": NOTHING} | sections, printed)
 
 

@@ -19,6 +19,13 @@ _CODE: Final = re.compile(r"^([ \t]*)`([^`\n]{20,4000})`[^`\n]{0,200}$", re.MULT
 """A table row that a page shows as code within a sentence."""
 _PIPED: Final = re.compile(r"^[ \t]*\|((?:[^|\n]*\|){3,64})[ \t]*$", re.MULTILINE)
 """A row of a table in Markdown."""
+_TABBED: Final = re.compile(r"^([^\t\n]*(?:\t[^\t\n]*){2,64})$", re.MULTILINE)
+"""A row of a table from a web page or a spreadsheet."""
+_TABBED_HEAD: Final = re.compile(
+    r"^(?:[A-Z][A-Z0-9() -]*(?:\t[A-Z][A-Z0-9() -]*){2,64}|[A-Z][A-Za-z ]*(?:\t(?:[A-Z][A-Za-z ]*|)){6,64})$",
+    re.MULTILINE,
+)
+"""The head of such a table; Lens writes its headings in mixed case, and may leave one empty."""
 _WIDEST: Final = 300
 """Characters of a cell with which the cells above and below are aligned."""
 _WIDEST_ROW: Final = 1_000
@@ -98,7 +105,9 @@ _MOST_CONTINUED: Final = 20
 _TEMPLATE: Final = re.compile(r"jsonpath=(.{1,2000})", re.DOTALL)
 _GO: Final = re.compile(r"(?:go-)?template=(.{1,2000})", re.DOTALL)
 _TRIMMED: Final = re.compile(r"\{\{-? ?((?:[^{}]|\{(?!\{))*?) ?-?\}\}")
-_OF_JQ: Final = re.compile(r"\|\s*jq(?:\s+-\w{1,9})*\s+['\"]?(\.(?:status|spec)\b[\w.]{0,200})['\"]?\s*\Z")
+_OF_JQ: Final = re.compile(
+    r"\|\s*jq(?:\s+-\w{1,9})*\s+['\"]?(\.(?:status|spec)\b[\w.]{0,200})(?:\[\])?(?:\s*\|\s*select\([^\n']{0,300}\))?['\"]?\s*\Z"
+)
 """Matches the end of a command that prints part of one object."""
 
 
@@ -131,22 +140,32 @@ def strip_marks(text: str) -> str:
     if _FRAME.search(text):
         text = _BOX.sub(" ", _SIDE.sub("", _FRAME.sub("", text)))
     text = _CODE.sub(r"\1\2", _QUOTE.sub("", text))
-    return _align_cells(text) if "|" in text else text
+    text = _align_cells(text, _PIPED, "|") if "|" in text else text
+    return _align_cells(text, _TABBED, "\t") if _TABBED_HEAD.search(text) else text
 
 
-def _align_cells(text: str) -> str:
-    """Return text in which cells of Markdown tables are aligned, without the pipes."""
+def _align_cells(text: str, row: re.Pattern[str], mark: str) -> str:
+    """Return text in which cells of tables are aligned by spaces, in place of a mark between them.
+
+    A table whose cells tabs separate begins with its head.
+    """
     pieces, end = list[str](), 0
-    for run in _runs(text):
-        pieces += text[end : run[0].start()], _without_pipes(run)
-        end = run[-1].end()
+    for run in _runs(text, row):
+        first = next(
+            (number for number, each in enumerate(run) if mark == "|" or _TABBED_HEAD.fullmatch(each[0])), None
+        )
+        if first is not None:
+            head, *rows = _without_marks(run[first:], mark).split("\n")
+            head = head if mark == "|" else head.upper()
+            pieces += text[end : run[first].start()], "\n".join((head, *rows))
+            end = run[-1].end()
     return "".join((*pieces, text[end:]))
 
 
-def _runs(text: str) -> Iterator[list[re.Match[str]]]:
+def _runs(text: str, row: re.Pattern[str]) -> Iterator[list[re.Match[str]]]:
     """Yield the rows of each table: consecutive lines."""
     run = list[re.Match[str]]()
-    for found in _PIPED.finditer(text):
+    for found in row.finditer(text):
         if run and found.start() != run[-1].end() + 1:
             yield run
             run = []
@@ -155,9 +174,9 @@ def _runs(text: str) -> Iterator[list[re.Match[str]]]:
         yield run
 
 
-def _without_pipes(run: list[re.Match[str]]) -> str:
+def _without_marks(run: list[re.Match[str]], mark: str) -> str:
     """Return the rows of a table. Cells are not aligned if that makes the rows far longer."""
-    rows = [[cell.strip() for cell in found[1].split("|")] for found in run]
+    rows = [[cell.strip() for cell in found[1].split(mark)] for found in run]
     widths = [min(max(map(len, column)), _WIDEST) for column in zip_longest(*rows, fillvalue="")]
     is_long = sum(widths) > _WIDEST_ROW or len(rows) * sum(widths) > _MOST_TIMES * sum(len(each[0]) for each in run)
     if is_long:

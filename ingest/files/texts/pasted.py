@@ -45,7 +45,7 @@ def is_pasted(head: bytes) -> bool:
     """Tell whether text contains output of `kubectl describe` or `kubectl get` for people."""
     if any(each.search(head) for each in _FORMS):
         return True
-    text = strip_marks(strip_stars(head).decode(errors="replace"))
+    text = _without_tabs(strip_marks(strip_stars(head).decode(errors="replace")))
     own = text.encode()
     if own != head and any(each.search(own) for each in _FORMS):
         return True

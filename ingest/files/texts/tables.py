@@ -25,12 +25,14 @@ _HEADS: Final = {
     "old_events": frozenset({"COUNT", "NAME", "KIND", "REASON", "SOURCE", "MESSAGE"}),
     "events_of_kinds": frozenset({"LAST SEEN", "TYPE", "REASON", "KIND", "MESSAGE"}),
     "pods": frozenset({"NAME", "READY", "STATUS"}),
+    "pods_of_lens": frozenset({"NAME", "NAMESPACE", "RESTARTS", "QOS", "STATUS"}),
     "nodes": frozenset({"NAME", "STATUS", "ROLES", "VERSION"}),
 }
 IS_TABLE: Final = re.compile(
     rb"^(?:EVENT +)?(?:NAMESPACE +)?"
     rb"(?:LAST SEEN +(?:TYPE|COUNT|FIRST)|(?:LAST|FIRST)SEEN +(?:FIRST|LAST)SEEN +COUNT"
-    rb"|NAME +(?:(?:PF +)?READY +(?:STATUS +R|RESTARTS +STATUS)|STATUS +ROLES +AGE +VERSION))"
+    rb"|NAME +(?:(?:PF +)?READY +(?:STATUS +R|RESTARTS +STATUS)|STATUS +ROLES +AGE +VERSION"
+    rb"|NAMESPACE +[A-Z ]{0,99}\bQOS\b))"
     rb"|^ {0,4}(?:[a-z0-9-]{1,63} +)?(?:[a-z0-9./-]{1,253} +\d{1,4}/\d{1,4} +[A-Z][\w./-]+(?: Affinity Error)? +\d+\b"
     rb"|(?:\d+[ydhms]){1,4} +(?:Normal|Warning) "
     rb"|[a-z0-9./-]{1,253} +(?:Not)?Ready(?:,\w+)? +\S+ +\d+[ydhms]\S* +v1\.)",
@@ -48,7 +50,7 @@ _SINGLE_HEAD: Final = re.compile(r"\S+")
 _AGE: Final = re.compile(AGE)
 _POD_ROW: Final = (
     r"(?:(?P<NAMESPACE>[a-z0-9][a-z0-9-]{0,62}) +)?(?P<NAME>(?:pod/)?[a-z0-9][a-z0-9.-]{0,252}) +\d{1,4}/\d{1,4} +"
-    rf"(?P<STATUS>[A-Z][\w./-]{{1,252}}(?: Affinity Error)?) +\d{{1,9}}(?: \({AGE} ago\))?"
+    rf"(?P<STATUS>[A-Z][\w./-]{{1,252}}(?: Affinity Error)?) +(?P<RESTARTS>\d{{1,9}})(?: \({AGE} ago\))?"
     rf"(?: +{AGE}(?: +\S+ +(?P<NODE>\S+)(?: .*)?)?)?"
 )
 _NODE_ROW: Final = (
@@ -140,8 +142,14 @@ def _tables(lines: Iterable[str]) -> Iterator[tuple[str, list[Row]]]:
         if row is not None:
             kind = of_row
             rows.append(row)
-        elif heads and not known and (cells := cells_of(line, heads)):
+        elif heads and not known and (cells := cells_of(line, heads) or _by_form(kind, line)):
             rows.append(cells)
+
+
+def _by_form(kind: str, line: str) -> Row:
+    """Return the cells of a row that does not stand below its headings and lacks one, if its form identifies it."""
+    found, row = _row_without_head(line)
+    return row if row is not None and found == kind else {}
 
 
 def _row_without_head(line: str) -> tuple[str, Row | None]:
@@ -168,7 +176,11 @@ def _node(row: Row, _: PrintTime) -> dict[str, Any] | None:
     return {
         "apiVersion": "v1",
         "kind": "Node",
-        "metadata": {"name": name, "labels": {f"node-role.kubernetes.io/{each}": "" for each in roles}},
+        "metadata": {
+            "name": name,
+            "age": row.get("AGE", ""),
+            "labels": {f"node-role.kubernetes.io/{each}": "" for each in roles},
+        },
         "spec": {"unschedulable": "SchedulingDisabled" in states},
         "status": {"conditions": ready, "nodeInfo": info},
     }
@@ -259,5 +271,6 @@ _MADE: Final[dict[str, Callable[[Row, PrintTime], dict[str, Any] | None]]] = {
     "old_events": _old_event,
     "events_of_kinds": _event_of_kind,
     "pods": _pod,
+    "pods_of_lens": _pod,
     "nodes": _node,
 }

@@ -29,6 +29,9 @@ _WORD: Final = re.compile(r"[^\s,]+")
 _MOST: Final = 128
 """Maximum number of parts of an expression, and items of a list."""
 _LONGEST: Final = 4_000
+_VALUE: Final = re.compile(r'\s*(?=[{\["])')
+_LISTS: Final = ("conditions", "taints", "Statuses")
+"""Ends of paths of lists."""
 _LARGEST: Final = 1 << 18
 """Maximum number of characters of a value within a row, and of one that is the whole output."""
 _OF_WORDS: Final = ("message", "taints")
@@ -72,11 +75,21 @@ def part_of(expression: str, lines: Sequence[str]) -> dict[str, Any] | None:
     fields: dict[str, Any] = {}
     with suppress(RecursionError, ValueError):
         if text.startswith(("{", "[", '"')):
-            put(fields, parts[0].path, json.JSONDecoder().raw_decode(text[:_LARGEST])[0])
+            first, *more = _values(text[:_LARGEST])
+            is_item = isinstance(first, dict) and parts[0].path.endswith(_LISTS)
+            put(fields, parts[0].path, [first, *more] if is_item else first)
             return fields
     if is_state(parts[0].path, value := text.partition("\n")[0]):
         put(fields, parts[0].path, value)
     return fields
+
+
+def _values(text: str) -> Iterator[Any]:
+    """Yield the JSON values at the start of a text, as jq prints the items of a list: one after the other."""
+    end = 0
+    while (begun := _VALUE.match(text, end)) is not None:
+        value, end = json.JSONDecoder().raw_decode(text, begun.end())
+        yield value
 
 
 def _printed(lines: Sequence[str]) -> Iterator[str]:

@@ -20,7 +20,9 @@ from ingest.files.yaml_documents import first_document
 from ingest.model.objects.base import UNKNOWN_NAME
 
 IS_YAML_STATUS: Final = re.compile(
-    rb"^[ \t]*phase: (?:Failed|Pending)[ \t\r]*$|^[ \t-]*type: (?:Disk|Memory|PID)Pressure[ \t\r]*$", re.MULTILINE
+    rb"^[ \t]*phase: (?:Failed|Pending)[ \t\r]*$|^[ \t-]*type: (?:Disk|Memory|PID)Pressure[ \t\r]*$"
+    rb"|^[ \t]*reason: OOMKilled[ \t\r]*$",
+    re.MULTILINE,
 )
 _LINE: Final = re.compile(r"\s+\S.*|(?:- )?[A-Za-z]\w*:(?: .*)?|- .*")
 _ITEM: Final = re.compile(r"^[ ]*- ", re.MULTILINE)
@@ -30,7 +32,9 @@ _REASONS: Final = {
     "MemoryPressure": "NodeHasInsufficientMemory",
     "PIDPressure": "NodeHasInsufficientPID",
 }
-_KEPT: Final = ("phase", "reason", "message", "startTime", "qosClass", "conditions", "containerStatuses")
+_OF_CONTAINERS: Final = ("containerStatuses", "initContainerStatuses")
+_KEPT: Final = ("phase", "reason", "message", "startTime", "qosClass", "conditions", *_OF_CONTAINERS)
+_KILLED: Final = "OOMKilled"
 _LONGEST: Final = 64 * 1024
 
 
@@ -65,25 +69,35 @@ def _status(text: str) -> Mapping[str, Any] | None:
         return None
     if isinstance(found, dict) and isinstance(inner := found.get("status"), dict):
         found = inner
-    return found if isinstance(found, dict) and isinstance(found.get("phase"), str) else None
+    return found if isinstance(found, dict) and (isinstance(found.get("phase"), str) or _killed(found)) else None
+
+
+def _killed(status: Mapping[str, Any]) -> list[str]:
+    """Return the containers that were OOM killed, each with its state, in the status of a pod."""
+    listed = (status.get(name) for name in _OF_CONTAINERS)
+    containers = [each for found in listed if isinstance(found, list) for each in found if isinstance(each, dict)]
+    ends = ((each.get(name), each) for each in containers for name in ("state", "lastState"))
+    states = ((state.get("terminated"), each) for state, each in ends if isinstance(state, dict))
+    return [str(each) for end, each in states if isinstance(end, dict) and end.get("reason") == _KILLED]
 
 
 def _of_pod(status: Mapping[str, Any], printed: PrintTime) -> Iterator[dict[str, Any]]:
     reason, message = (str(status.get(name) or "") for name in ("reason", "message"))
-    if status["phase"] == "Failed" and is_of_kubelet(reason, message):
+    killed, phase = _killed(status), status.get("phase", "")
+    if killed or (phase == "Failed" and is_of_kubelet(reason, message)):
         yield {
             "apiVersion": "v1",
             "kind": "Pod",
             "metadata": {
                 "name": UNKNOWN_NAME,
                 "namespace": UNKNOWN_NAME,
-                "uid": unknown_pod([message])["uid"],
+                "uid": unknown_pod([message, *killed])["uid"],
             },
             "spec": {"nodeName": ""},
             "status": {name: status[name] for name in _KEPT if name in status},
         }
     conditions = status.get("conditions")
-    for each in conditions if status["phase"] == "Pending" and isinstance(conditions, list) else ():
+    for each in conditions if phase == "Pending" and isinstance(conditions, list) else ():
         if isinstance(each, dict) and (each.get("type"), each.get("reason")) == ("PodScheduled", "Unschedulable"):
             said = " ".join(str(each.get("message") or "").split())
             words = ("Warning", "FailedScheduling", said)

@@ -1,5 +1,6 @@
 """Prints a readable account of what a replay or a look found."""
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
@@ -48,6 +49,11 @@ _COLOURS: Final = {
     "node": "red",
     "kubelet": "dim",
 }
+_BOUNDED: Final = re.compile(
+    r'(?:\bat or (?:before|after) |\bbetween \d{4}-|\baround this time\b|\b(?:time|start)\b[^".]* is unknown\b)'
+)
+"""Finds words that call a sentence's time a bound, or the time at which it was seen."""
+_QUOTED: Final = re.compile(r'"[^"]*"')
 _HARMLESS: Final = frozenset({"kubelet", "settings"})
 """Kinds of story lines that are not problems."""
 _NODES: Final = """
@@ -212,7 +218,8 @@ def _timeline(rows: Sequence[Sequence[Any]], console: Console) -> None:
             day = ts.date()
             table.add_row(Text(f"{day:%Y-%m-%d}", style="bold"), "", "")
         words = Text(plain(what, 2000), style=_COLOURS.get(kind, ""))
-        table.add_row(f"{ts:%H:%M:%S}", plain(node.removesuffix(domain)), words)
+        bounded = "~" if _BOUNDED.search(_QUOTED.sub("", what)) else ""
+        table.add_row(f"{bounded}{ts:%H:%M:%S}", plain(node.removesuffix(domain)), words)
     console.print(Text("What happened", style="bold"))
     console.print(Padding(table, (0, 0, 0, 2)))
     if domain:
@@ -261,7 +268,8 @@ def words_of(item: Item, view: Overview) -> str:
         when = clock(at) if at.date() == view.scope.until.date() else timestamp(at)
         lasting = until is not None and not item.now and until > at
         between = "between " if lasting and item.is_bounded else ""
-        times = f", {'since ' if item.now else between}{when}{' or earlier' if item.or_earlier else ''}"
+        later = " or later" if item.is_bounded and until == at and not item.now else ""  # no end is known
+        times = f", {'since ' if item.now else between}{when}{' or earlier' if item.or_earlier else later}"
         if until is not None and lasting:
             end = clock(until) if until.date() == at.date() else timestamp(until)
             times += f" {'and' if item.is_bounded else 'to'} {end}"

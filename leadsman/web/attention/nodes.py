@@ -10,7 +10,7 @@ from leadsman.web.attention import kinds
 from leadsman.web.attention.item import Item, Step
 from leadsman.web.reading.ask import RowDict
 from leadsman.web.reading.nodes import NodeLine
-from leadsman.web.reading.overview import Overview, first
+from leadsman.web.reading.overview import Overview, Since, earliest, first
 from leadsman.web.reading.words import duration, sentence, timestamp
 from streams.fold.titles import no_report, pods_unknown, reported
 from streams.rules.eviction.shortage import NO_NEW_PODS
@@ -59,7 +59,7 @@ def _cordoned(view: Overview, rows: Sequence[RowDict], of_nodes: str) -> Item:
         else f"See kubectl describe node {argument(rows[0]['node'])} before it is uncordoned: {state}"
     )
     title = "Cordoned" if view.node else f"{len(rows)} {of_nodes} cordoned"
-    item = _of(kinds.LEAVING, rows, title, text, step)._replace(since=None)
+    item = _of(kinds.LEAVING, rows, title, text, step)._replace(since=None, or_earlier=False)
     return item.begun(first(view.begun, "cordoned", ("",), item.nodes))
 
 
@@ -144,7 +144,7 @@ def _being_removed(view: Overview, rows: Sequence[RowDict], of_nodes: str) -> It
         if left is not None
         else f"See what {by} says: kubectl get events --field-selector involvedObject.name={name}"
     )
-    item = _of(kinds.LEAVING, rows, title, text, step)._replace(since=None)
+    item = _of(kinds.LEAVING, rows, title, text, step)._replace(since=None, or_earlier=False)
     marked = [at for row in rows if (at := _marked(_taint(row)[1], view)) is not None]
     if marked and len(marked) == len(rows):
         at = min(marked)
@@ -187,4 +187,5 @@ def _leases(rows: Sequence[RowDict]) -> str:
 
 
 def _of(kind: kinds.Kind, rows: Sequence[RowDict], title: str, text: str, step: Step) -> Item:
-    return kind.item(title, text, (row["node"] for row in rows), since=rows[0]["since"], step=step)
+    began = earliest(Since(row["since"], bool(row.get("or_earlier"))) for row in rows)
+    return kind.item(title, text, (row["node"] for row in rows), step=step).begun(began)

@@ -194,7 +194,7 @@ FROM
             cluster, min(failed_at) AS ts, uniqExact(place) AS nodes, any(place) AS one_place, reason,
             count() AS pods, if(pods = 1, concat(any(namespace), '/', any(name)), '') AS pod, owner, namespace,
             dateDiff('second', min(failed_at), max(failed_at)) AS seconds, argMax(why, failed_at) AS explanation, argMax(said, failed_at) AS words,
-            groupUniqArray(toString(namespace)) AS namespaces
+            max(unsure) AS untimed, groupUniqArray(toString(namespace)) AS namespaces
         FROM
         (
             SELECT *,
@@ -206,7 +206,7 @@ FROM
             (
                 SELECT
                     f.cluster AS cluster, f.ts AS failed_at, f.node AS place, f.namespace AS namespace, f.pod AS name, f.uid AS uid,
-                    f.reason AS reason, f.explanation AS why, trimBoth(f.message) AS said, o.owner AS owner,
+                    f.reason AS reason, f.explanation AS why, trimBoth(f.message) AS said, o.owner AS owner, o.unsure AS unsure,
                     if(o.owner = '', f.uid, '') AS maker,
                     lagInFrame(toNullable(f.ts)) OVER (
                         PARTITION BY f.cluster, f.namespace, o.owner, maker, f.reason ORDER BY f.ts, f.uid
@@ -215,7 +215,7 @@ FROM
                 FROM numa_admission_failures AS f FINAL
                 LEFT JOIN
                 (
-                    SELECT cluster, uid, any(if(owner_name = '', '', concat(owner_kind, ' ', owner_name))) AS owner
+                    SELECT cluster, uid, any(if(owner_name = '', '', concat(owner_kind, ' ', owner_name))) AS owner, max(NOT time_known) AS unsure
                     FROM pod_ends FINAL
                     WHERE container = ''
                     GROUP BY cluster, uid
@@ -251,7 +251,7 @@ FROM
     FROM
     (
         SELECT
-            cluster, ifNull(ready_since, ts) AS ts, node, ready_message AS message,
+            cluster, ifNull(ready_since, ts) AS ts, ready_since IS NOT NULL AS timed, node, ready_message AS message,
             transform({ready_state}, ['Gone', 'Unsaid'], ['', '']) AS state,
             lagInFrame(state, 1, '') OVER (
                 PARTITION BY cluster, node ORDER BY ts ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW

@@ -1,9 +1,9 @@
 -- Nodes that are not Ready, cordoned or drained at the end, those for longest first, and the Lease as it was looked at since
 SELECT
-    n.node AS node, state.1 AS ready, state.2 AS since, state.3 AS message, state.4 AS cordoned, state.5 AS taints,
+    n.node AS node, state.1 AS ready, state.2 AS since, state.7 AS or_earlier, state.3 AS message, state.4 AS cordoned, state.5 AS taints,
     toUInt8(l.seen_at >= state.2) AS lease_seen, l.lease_age_seconds AS lease_age_seconds
 FROM (
-    SELECT node, argMax((ready, ifNull(ready_since, ts), ready_message, unschedulable, taints, deleted), ts) AS state
+    SELECT node, argMax((ready, ifNull(ready_since, ts), ready_message, unschedulable, taints, deleted, ready_since IS NULL), ts) AS state
     FROM nodes
     WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)} AND {filters node}
     GROUP BY node

@@ -60,6 +60,47 @@ def test_two_clusters_in_one_paste_are_two(
     assert nodes(tmp_path / "paste.txt") == expected
 
 
+PROD = "arn:aws:eks:eu-west-1:123456789012:cluster/prod"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "third", "names"),
+    [
+        (
+            "$ aws eks update-kubeconfig --name prod\n$ kubectl get nodes",
+            f"$ kubectl --context {PROD} get nodes",
+            f"$ kubectl --context {PROD.replace('prod', 'stage')} get nodes",
+            [(PROD, False), (PROD.replace("prod", "stage"), True)],
+        ),
+        (
+            "$ gcloud container clusters get-credentials prod --zone z\n$ kubectl get nodes",
+            "$ kubectl --context gke_p_z_prod get nodes",
+            "$ kubectl --context gke_p_z_stage get nodes",
+            [("gke_p_z_prod", False), ("gke_p_z_stage", True)],
+        ),
+        (
+            "$ az aks get-credentials -g g -n prod\n$ kubectl get nodes",
+            "$ kubectl --context prod get nodes",
+            "$ kubectl --context me@stage.eu-west-1.eksctl.io get nodes",
+            [("me@stage.eu-west-1.eksctl.io", True), ("prod", False)],
+        ),
+    ],
+    ids=["aws", "google", "azure"],
+)
+def test_a_cluster_that_a_cloud_and_a_context_name_is_one(
+    tmp_path: Path, first: str, second: str, third: str, names: list[tuple[str, bool]]
+) -> None:
+    (tmp_path / "paste.txt").write_text(f"{first}\n{NOT_READY}{second}\n{NOT_READY}{third}\n{READY}")
+    assert nodes(tmp_path / "paste.txt") == names
+
+
+def test_a_context_of_another_cluster_than_the_clouds_is_another(tmp_path: Path) -> None:
+    switched = "$ aws eks update-kubeconfig --name prod\n$ kubectl get nodes"
+    other = f"$ kubectl --context {PROD.replace('prod', 'stage')} get nodes"
+    (tmp_path / "paste.txt").write_text(f"{switched}\n{READY}{other}\n{NOT_READY}")
+    assert nodes(tmp_path / "paste.txt") == [("prod", True), ("stage", False)]
+
+
 def test_files_of_two_clusters_are_two_and_text_of_neither_is_of_none(tmp_path: Path) -> None:
     for name, text in (("a", READY), ("b", NOT_READY)):
         (tmp_path / f"{name}.txt").write_text(f"$ kubectl --context {name} get nodes\n{text}")

@@ -34,3 +34,9 @@ def test_a_bound_is_called_one(database: Database, or_earlier: bool, is_bounded:
     assert (row["since"], row["until"]) == (T0, LATER)
     assert (row["or_earlier"], row["is_bounded"]) == (or_earlier, is_bounded)
     assert words_of(item, view).startswith(words)
+
+
+def test_a_start_without_an_end_is_the_earliest_time(database: Database) -> None:
+    item = Item(Severity.WARNING, "An eviction", "", (), "evictions", now=False, since=T0, until=T0, is_bounded=True)
+    view = read_overview(database, Scope("c", T0, T0 + timedelta(hours=1)), ())
+    assert words_of(item, view) == "An eviction, 12:00:00 or later."

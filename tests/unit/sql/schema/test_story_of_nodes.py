@@ -43,7 +43,8 @@ NEW = CASES.add(_seen(0, None), _seen(1, ready=False), _seen(2, ready=True))
 
 def test_a_new_node_becomes_ready_and_not_ready_again(answers: Answers) -> None:
     """It joins without the condition, as one that a cloud provider makes: that says nothing about its kubelet."""
-    assert _lines(answers, NEW) == ["The node is not Ready.", "The node is Ready."]
+    since = "The node is not Ready. It became so at or before this time."
+    assert _lines(answers, NEW) == [since, "The node is Ready."]
 
 
 SAID = "Kubelet stopped posting node status."

@@ -1,0 +1,198 @@
+"""Texts about one Node or pod: times decide which counts, never the order of texts (rules: pasted-text)."""
+
+from collections.abc import Sequence
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from ingest.files.lines import SourceError
+from ingest.files.sources import Entry, read_sources
+from ingest.model.observation import Observed
+
+NODE = """Name:               n1
+Roles:              <none>
+CreationTimestamp:  Tue, 04 Mar 2025 07:00:00 +0000
+Taints:             <none>
+Unschedulable:      false
+Conditions:
+  Type   Status  LastHeartbeatTime                 LastTransitionTime                Reason  Message
+  ----   ------  -----------------                 ------------------                ------  -------
+  Ready  {0}   Tue, 04 Mar 2025 {1}:00:00 +0000   Tue, 04 Mar 2025 {2}:30:00 +0000   Kubelet  said
+Capacity:
+  cpu:  4
+Allocatable:
+  cpu:  4
+Events:  <none>
+"""
+DOWN, UP = NODE.format("False", "10", "09"), NODE.format("True ", "11", "10")
+ROW = "NAME   STATUS   ROLES    AGE    VERSION\nn1     {0}    <none>   {1}   v1.29.3\n"
+
+
+def read(path: Path, texts: Sequence[str]) -> tuple[list[dict[str, Any]], str]:
+    """Return the objects of texts in one file, and what was said about them."""
+    (path / "paste.txt").write_text("\n\n".join(texts))
+    return read_files(path / "paste.txt")
+
+
+def read_files(path: Path) -> tuple[list[dict[str, Any]], str]:
+    entries, said = list[Entry](), ""
+    try:
+        entries.extend(read_sources([path]))
+    except SourceError as error:
+        said = str(error)
+    seen = [each.observation.object for each in entries if isinstance(each, Observed) and not each.is_implied]
+    return [msgspec.json.decode(each) for each in seen], said
+
+
+def readiness(nodes: Sequence[dict[str, Any]]) -> list[str]:
+    conditions = (each for node in nodes for each in node["status"]["conditions"])
+    return [each["status"] for each in conditions if each["type"] == "Ready"]
+
+
+def test_a_node_that_is_described_twice_has_two_versions(tmp_path: Path) -> None:
+    for texts in permutations((DOWN, UP)):
+        assert readiness(read(tmp_path, texts)[0]) == ["False", "True"]
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        (ROW.format("NotReady", "3h  "), ""),
+        (ROW.format("Ready", "149m"), ""),
+        (
+            ROW.format("Ready", "3h  "),
+            "node n1 is Ready in one text and not in another, and no time shows which is later",
+        ),
+        (ROW.format("Ready", "3h5m"), "node n1 is Ready in one text and not in a table, which was printed later"),
+    ],
+    ids=["the same", "before it went down", "in the hour of the description", "later"],
+)
+def test_a_table_that_contradicts_a_description_counts_by_its_age(tmp_path: Path, row: str, said: str) -> None:
+    """The Node was made at 07:00, was Ready until 09:30, and was described at 10:00."""
+    for texts in permutations((DOWN, row)):
+        found, words = read(tmp_path, texts)
+        assert readiness(found) == ["False"]
+        assert words.partition(": ")[2] == said
+
+
+def test_a_table_shows_unknown_as_not_ready(tmp_path: Path) -> None:
+    found, said = read(tmp_path, [NODE.format("Unknown", "10", "09"), ROW.format("NotReady", "3h  ")])
+    assert (readiness(found), said) == (["Unknown"], "")
+
+
+def test_tables_of_two_files_that_contradict_each_other_leave_readiness_unknown(tmp_path: Path) -> None:
+    (tmp_path / "other.txt").write_text(ROW.format("NotReady", "5d"))
+    (tmp_path / "paste.txt").write_text(ROW.format("Ready", "5d"))
+    found, said = read_files(tmp_path)
+    assert "node n1 is Ready in one text and not in another" in said
+    assert readiness(found) == []
+
+
+PART = """kubectl describe po api-1 -n shop | grep -A 25 "^Containers"
+Containers:
+  api:
+    State:          Waiting
+      Reason:       CrashLoopBackOff
+    Last State:     Terminated
+      Reason:       OOMKilled
+      Exit Code:    137
+      Started:      Tue, 04 Mar 2025 09:50:00 +0000
+      Finished:     Tue, 04 Mar 2025 09:55:00 +0000
+    Restart Count:  7
+"""
+
+
+DESCRIBED = """Name:         api-1
+Namespace:    shop
+Labels:       app=api
+Status:       {0}
+Containers:
+  api:
+    Image:  api:1
+QoS Class:    Burstable
+Events:       <none>
+"""
+
+
+@pytest.mark.parametrize(("phase", "node"), [("Running", "(unknown)"), ("Pending", "")])
+def test_a_described_pod_whose_node_was_left_out_is_a_pod(tmp_path: Path, phase: str, node: str) -> None:
+    ((pod,), _) = read(tmp_path, [DESCRIBED.format(phase)])
+    assert (pod["metadata"]["name"], pod["spec"]["nodeName"]) == ("api-1", node)
+
+
+def test_a_container_with_a_state_is_on_a_node_even_if_no_text_names_it(tmp_path: Path) -> None:
+    """Without a node, the pod would count as not scheduled."""
+    ((pod,), _) = read(tmp_path, [PART])
+    assert pod["spec"]["nodeName"] == "(unknown)"
+
+
+def test_a_pod_whose_spec_was_cut_off_is_on_an_unknown_node(tmp_path: Path) -> None:
+    """Only a kubelet sets the time of its start; a pod without that waits for a node."""
+    head = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\n  namespace: shop\n  uid: u\n"
+    status = "# the spec is left out\nstatus:\n  phase: Running\n"
+    ((pod,), _) = read(tmp_path, [f'{head}{status}  startTime: "2025-03-04T09:00:05Z"\n'])
+    assert pod["spec"]["nodeName"] == "(unknown)"
+    ((pod,), _) = read(tmp_path, [f"{head}{status.replace('Running', 'Pending')}"])
+    assert "nodeName" not in pod.get("spec", {})
+
+
+STATUS = """```yaml
+status:
+  containerStatuses:
+  - name: api
+    restartCount: 3
+    lastState:
+      terminated:
+        exitCode: 137
+        finishedAt: "2025-03-04T09:58:00Z"
+        reason: OOMKilled
+  phase: Running
+  startTime: "2025-03-04T09:00:05Z"
+```
+"""
+
+
+def test_a_status_without_its_pod_shows_an_oom_kill(tmp_path: Path) -> None:
+    ((pod,), _) = read(tmp_path, [STATUS])
+    ended = pod["status"]["containerStatuses"][0]["lastState"]["terminated"]
+    assert (pod["metadata"]["name"], pod["spec"]["nodeName"], ended["reason"]) == (
+        "(unknown)",
+        "(unknown)",
+        "OOMKilled",
+    )
+
+
+WIDE = (
+    "LAST SEEN   TYPE      REASON    OBJECT      SUBOBJECT   SOURCE   MESSAGE   FIRST SEEN   COUNT   NAME\n"
+    "12m   Warning   Evicted   pod/api-1   kubelet, worker-1   The node was low on resource: memory.   12m   1   "
+    "api-1.17a0b1c2d3e4f5a6\n"
+)
+
+
+def test_a_row_that_lost_its_alignment_and_an_empty_cell_is_read_by_its_form(tmp_path: Path) -> None:
+    ((event,), _) = read(tmp_path, [WIDE])
+    assert (event["reason"], event["source"]["host"]) == ("Evicted", "worker-1")
+
+
+def test_pods_that_lens_copies_are_a_table(tmp_path: Path) -> None:
+    head = "Name\tNamespace\t\tContainers\tRestarts\tControlled By\tNode\tQoS\tAge\tStatus"
+    ((pod,), _) = read(tmp_path, [f"{head}\napi-1\tshop\t\t\t0\tReplicaSet\tn1\tBurstable\t3d\tEvicted\n"])
+    assert (pod["metadata"]["namespace"], pod["spec"]["nodeName"], pod["status"]["reason"]) == (
+        "shop",
+        "n1",
+        "Evicted",
+    )
+
+
+def test_conditions_that_jq_selects_are_of_the_node_in_its_command(tmp_path: Path) -> None:
+    """It prints the items of a list one after the other."""
+    item = '{{"type": "{0}", "status": "{1}", "lastHeartbeatTime": "2025-03-04T09:40:00Z", "reason": "x"}}\n'
+    printed = item.format("DiskPressure", "True") + item.format("Ready", "Unknown")
+    for selected in ("", ' | select(.status!="False")'):
+        asked = f"$ kubectl get node n1 -o json | jq '.status.conditions[]{selected}'\n"
+        ((node,), _) = read(tmp_path, [asked + printed])
+        assert node["metadata"]["name"] == "n1"
+        assert [each["status"] for each in node["status"]["conditions"]] == ["True", "Unknown"]
