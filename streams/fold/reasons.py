@@ -8,11 +8,23 @@ from typing import Final
 
 from streams.rules.eviction.signals import PID_AVAILABLE, is_low
 from streams.rules.values.expressions import Amount, choose, is_null
-from streams.rules.values.wording import counted, first_of, grouped, joined, percent, phrase, sized, where_known
+from streams.rules.values.wording import (
+    counted,
+    first_of,
+    grouped,
+    joined,
+    lasting,
+    percent,
+    phrase,
+    sized,
+    where_known,
+)
 
 _STALLED_ON_MEMORY: Final = 10
 _STALLED_ON_IO: Final = 40
 _HOUR: Final = 3600
+_CPU_STEP: Final = 50
+"""Millicores, to a multiple of which CPU is reserved."""
 _DROPPED: Final = "a key that is set drops the defaults of all others."
 
 
@@ -123,20 +135,24 @@ def sizing(
     advised_threshold: Amount,
     measured_seconds: Amount,
 ) -> Amount:
-    """Show the arithmetic behind the advice of `node_sizing`, in bytes or millicores; null is not known."""
+    """Show the arithmetic behind the advice of `node_sizing`; null is not known."""
+
+    def shown(value: Amount) -> Amount:
+        return choose(step == _CPU_STEP, phrase(grouped(value), "m"), sized(value))
 
     def reserve(most: Amount) -> Amount:
-        rounded = phrase("times 1.25, rounded up to a multiple of ", grouped(step))
-        used = phrase("Reserve: at most ", grouped(most), " was used outside of pods; ", rounded)
-        return phrase(used, ", is ", grouped(advised_reserved), ".")
+        used = phrase(
+            "Reserve: at most ", shown(most), " was used outside of pods; times 1.25, rounded up to a multiple of "
+        )
+        return phrase(used, choose(step == _CPU_STEP, "50m", "64 MiB"), ", is ", shown(advised_reserved), ".")
 
     def threshold(most: Amount) -> Amount:
-        times = "times 2, rounded up to a multiple of 16,777,216, at least 104,857,600, is "
-        fell = phrase("Threshold: what is available fell by at most ", grouped(most), " in 10 s; ", times)
-        return phrase(fell, grouped(advised_threshold), ".")
+        times = "times 2, rounded up to a multiple of 16 MiB, at least 100 MiB, is "
+        fell = phrase("Threshold: what is available fell by at most ", sized(most), " in 10 s; ", times)
+        return phrase(fell, sized(advised_threshold), ".")
 
     reckoned = joined(" ", where_known(outside_pods, reserve), where_known(fastest_fall, threshold))
-    briefly = phrase("Unknown: measured for ", grouped(measured_seconds), " s, which is less than an hour.")
+    briefly = phrase("Unknown: measured for ", lasting(measured_seconds), ", which is less than an hour.")
     unknown = choose(measured_seconds < _HOUR, briefly, "Unknown: what pods use together was not measured.")
     return choose(reckoned == "", unknown, reckoned)
 
