@@ -163,13 +163,14 @@ def _cell(name: str, value: Any, subject: str, zone: tzinfo | None, *, flag: boo
         return "yes" if value else "no"
     if isinstance(value, int | float):
         return _amount(name, value, subject)
-    return timestamp(value, zone) if isinstance(value, datetime) else plain(_several(value), CELL)
+    return timestamp(value, zone) if isinstance(value, datetime) else plain(_several(name, value), CELL)
 
 
-def _several(value: Any) -> str:
+def _several(name: str, value: Any) -> str:
     if isinstance(value, Mapping):
+        shown = {key: duration if name.endswith("_seconds") else _of(key) for key in value}
         return ", ".join(
-            f"{key}={_of(key)(each) if isinstance(each, int | float) else each}" for key, each in value.items()
+            f"{key}={shown[key](each) if isinstance(each, int | float) else each}" for key, each in value.items()
         )
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 

@@ -13,6 +13,7 @@ from streams.rules.values.wording import (
     counted,
     first_of,
     format_bytes,
+    format_duration,
     format_number,
     joined,
     percent,
@@ -23,6 +24,8 @@ from streams.rules.values.wording import (
 _STALLED_ON_MEMORY: Final = 10
 _STALLED_ON_IO: Final = 40
 _HOUR: Final = 3600
+_CPU_STEP: Final = 50
+"""Millicores, to a multiple of which CPU is reserved."""
 _DROPPED: Final = "a key that is set drops the defaults of all others."
 
 
@@ -139,20 +142,24 @@ def sizing(
     advised_threshold: Amount,
     measured_seconds: Amount,
 ) -> Amount:
-    """Show the arithmetic behind the advice of `node_sizing`, in bytes or millicores; null is not known."""
+    """Show the arithmetic behind the advice of `node_sizing`; null is not known."""
+
+    def shown(value: Amount) -> Amount:
+        return choose(step == _CPU_STEP, phrase(format_number(value), "m"), format_bytes(value))
 
     def reserve(most: Amount) -> Amount:
-        rounded = phrase("times 1.25, rounded up to a multiple of ", format_number(step))
-        used = phrase("Reserve: at most ", format_number(most), " was used outside of pods; ", rounded)
-        return phrase(used, ", is ", format_number(advised_reserved), ".")
+        used = phrase(
+            "Reserve: at most ", shown(most), " was used outside of pods; times 1.25, rounded up to a multiple of "
+        )
+        return phrase(used, choose(step == _CPU_STEP, "50m", "64 MiB"), ", is ", shown(advised_reserved), ".")
 
     def threshold(most: Amount) -> Amount:
-        times = "times 2, rounded up to a multiple of 16,777,216, at least 104,857,600, is "
-        fell = phrase("Threshold: what is available fell by at most ", format_number(most), " in 10 s; ", times)
-        return phrase(fell, format_number(advised_threshold), ".")
+        times = "times 2, rounded up to a multiple of 16 MiB, at least 100 MiB, is "
+        fell = phrase("Threshold: what is available fell by at most ", format_bytes(most), " in 10 s; ", times)
+        return phrase(fell, format_bytes(advised_threshold), ".")
 
     reckoned = joined(" ", where_known(outside_pods, reserve), where_known(fastest_fall, threshold))
-    briefly = phrase("Unknown: measured for ", format_number(measured_seconds), " s, which is less than an hour.")
+    briefly = phrase("Unknown: measured for ", format_duration(measured_seconds), ", which is less than an hour.")
     unknown = choose(measured_seconds < _HOUR, briefly, "Unknown: what pods use together was not measured.")
     first, reckoned = shared(reckoned)
     return choose(first == "", unknown, reckoned)

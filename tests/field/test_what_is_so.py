@@ -291,8 +291,8 @@ ROWS: Final = (
                 for nth in range(10)
             ),
         ],
-        ["evictionMinimumReclaim has none of its signals"],
-        {"settings_warnings": "evictionMinimumReclaim has none of its signals"},
+        ["evictionMinimumReclaim is 0 for its signals"],
+        {"settings_warnings": "evictionMinimumReclaim is 0 for its signals"},
         ["what evictionMinimumReclaim asks for"],
     ),
     Row(

@@ -19,7 +19,7 @@ SELECT
     multiIf(
         n.scope != 'node', '',
         policy = 'none', 'its CPU Manager gives no exclusive CPUs (policy none)',
-        n.largest_fit_cpus IS NULL, 'not known: only the number of exclusive CPUs is',
+        n.largest_fit_cpus IS NULL, concat('not known: ', n.explanation),
         n.largest_fit_cpus >= {cpus:UInt32}, concat(asked_pod, ' fits'),
         n.free_cpus >= {cpus:UInt32}, concat(asked_pod, ' fits no NUMA node, though ', toString(n.free_cpus), if(n.free_cpus = 1, ' CPU is free', ' CPUs are free')),
         concat(asked_pod, ' needs more CPUs than are free')) AS verdict,

@@ -1,6 +1,6 @@
 -- How another strategy would have placed the same pods, and the largest pod that would still fit
 -- group NUMA
--- shows strategy, skew_ratio, largest_fit_cpus, stranded_cpus, unplaced_pods
+-- shows node, strategy, skew_ratio, largest_fit_cpus, stranded_cpus, unplaced_pods
 -- needs numa, rooms, held
 -- param cluster
 -- param scope String 'cluster': cluster or node

@@ -179,8 +179,10 @@ def _room(state: State, found: _Refused, *, is_then: bool) -> str:
         return f"{requests}."
     free, fit = shown.free_cpus, shown.largest_fit_cpus
     read = "" if is_then else " when the node was read"
-    had = "" if free is None else f", and {counted(free, 'CPU was', 'CPUs were')} free{read}"
-    largest = "" if fit is None else f", at most {fit} of them on one NUMA node"
+    had = (
+        "" if free is None else f", and {counted(free, 'CPU was', 'CPUs were') if free else 'no CPU was'} free{read}"
+    )
+    largest = "" if fit is None or free == 0 else f", at most {fit} of them on one NUMA node"
     held = state.checkpoint.holders if state.checkpoint is not None else ()
     is_kept = found.hands_cpus_over and (is_then or any(each.uid == found.uid for each in held))
     taken_over = _TAKEN_OVER if is_kept and fit is not None and fit >= found.requested_cpus else ""

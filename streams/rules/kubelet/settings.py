@@ -239,7 +239,7 @@ def _swings(kubelet: Kubelet) -> Iterator[Concern]:
         what = (
             "what evictionMinimumReclaim asks for is soon used again"
             if reclaim
-            else "evictionMinimumReclaim has none of its signals, so eviction stops right above the threshold"
+            else "evictionMinimumReclaim is 0 for its signals, so eviction stops right above the threshold"
         )
         yield Concern(
             condition,

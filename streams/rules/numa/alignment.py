@@ -44,15 +44,15 @@ def alignment(container: ContainerResources, layout: Layout, *, exclusive: bool)
     if not (ids or memory or pages or container.devices):
         return None
     cpus = sorted({layout.numa_of[cpu] for cpu in ids if cpu in layout.numa_of})
-    explanation = _unknown(container, ids, layout)
+    unknown = _unknown(container, ids, layout)
     around = {*cpus, *memory, *pages, *devices}
     stray = {
         each.resource_name
         for each in container.devices
         if not each.numa_nodes or (cpus and not {*each.numa_nodes} <= {*cpus})
     }
-    known = not explanation or len(around) > 1
     distance = _farthest(cpus, around, layout.distances)
+    held = {**_by_resource(container), "memory": memory, "huge pages": pages}
     return Alignment(
         cpus,
         memory,
@@ -60,18 +60,37 @@ def alignment(container: ContainerResources, layout: Layout, *, exclusive: bool)
         devices,
         sorted(stray),
         _caches(frozenset(ids), layout.caches),
-        len(around) <= 1 if known else None,
+        False if len(around) > 1 else None if unknown else True,
         distance,
-        explanation if not known else _doubt(distance) if cpus and len(around) > 1 else "",
+        _apart(cpus, held, distance) if len(around) > 1 else unknown,
     )
 
 
-def _doubt(distance: int | None) -> str:
-    if distance is None:
-        return "the firmware's distances between these NUMA nodes are unknown"
-    if distance > LOCAL:
-        return ""
-    return f"the firmware gives different NUMA nodes the distance {distance}, as if they were one"
+def _by_resource(container: ContainerResources) -> dict[str, list[int]]:
+    names = sorted({each.resource_name for each in container.devices})
+    return {
+        name: _numa_nodes(each.numa_nodes for each in container.devices if each.resource_name == name)
+        for name in names
+    }
+
+
+def _apart(cpus: Sequence[int], held: Mapping[str, Sequence[int]], distance: int | None) -> str:
+    """Name the CPUs' NUMA nodes, and what has others; without exclusive CPUs, the NUMA nodes of all it holds."""
+    places = {"CPUs": cpus} | {what: nodes for what, nodes in held.items() if not {*nodes} <= {*cpus}}
+    found = [
+        f"{what} on NUMA node{'s' if len(nodes) > 1 else ''} {', '.join(map(str, nodes))}"
+        for what, nodes in places.items()
+        if nodes
+    ]
+    return f"{', '.join(found)}{f' ({_distance(distance)})' if cpus else ''}"
+
+
+def _distance(farthest: int | None) -> str:
+    if farthest is None:
+        return "the firmware's distance is unknown"
+    if farthest <= LOCAL:
+        return f"the firmware gives distance {farthest}, as if it were local"
+    return f"distance {farthest}, where {LOCAL} is local"
 
 
 def _unknown(container: ContainerResources, ids: Sequence[int], layout: Layout) -> str:

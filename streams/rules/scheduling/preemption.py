@@ -6,14 +6,14 @@ This is its plugin DefaultPreemption of Kubernetes 1.36, with its defaults, with
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from common.amounts import counted
 from streams.rules.scheduling.budgets import Budget, covering
 from streams.rules.scheduling.filters import NodeState, PodRequest, missing_facts, place_of
 from streams.rules.scheduling.fit import refusals
 from streams.rules.scheduling.neighbours import NO_NEIGHBOUR, Neighbour, Neighbourhood, Place
-from streams.rules.scheduling.volume_needs import IN_USE, TOO_MANY
+from streams.rules.scheduling.volume_needs import TOO_MANY
 
 MOST_TRIED: Final = 100
 """Nodes where preemption would help, so many of which the scheduler always compares."""
@@ -25,7 +25,6 @@ _BUDGETS: Final = "which pods are protected: the list of PodDisruptionBudgets wa
 _PRIORITY: Final = "the value of its priority class"
 _ALL_0: Final = "the priorities of bound pods: each is 0, or was not read"
 _PASSING: Final = "whether a node takes it as it is"
-_VOLUMES: Final = frozenset({IN_USE, TOO_MANY})
 _LATEST: Final = datetime.max.replace(tzinfo=UTC)
 _LOWEST: Final = 1 << 31
 
@@ -154,6 +153,14 @@ class _Trial:
         """Here an empty selector selects no pod."""
         self._places = {each.state.node: place_of(each.state, pod) for each in nodes}
         self._around = Neighbourhood(pod.itself, self._places.values())
+        claims = {each.volume: each.claim for each in pod.itself.constraints.claimed}
+        needs = pod.known_needs
+        self._wanted = {claims[each.volume] for each in needs if each.in_use}
+        """Names of its ReadWriteOncePod claims that another pod uses."""
+        self._in_use = len(self._wanted)
+        self._unopposed = pod._replace(
+            needs=tuple(each._replace(in_use=None if each.in_use is None else False) for each in needs)
+        )
         self.has_lower = False
         self.unknown: list[str] = []
 
@@ -170,10 +177,10 @@ class _Trial:
             return None
         state, place = _less(node, lower), self._places[node.state.node]
         for each in lower:
-            self._around.join(place, each.itself, -1)
+            self._put(place, each, -1)
         against, missing = self._against(state), self._missing(state)
         if against or missing:
-            if missing or _VOLUMES.issuperset(against):
+            if missing or against == [TOO_MANY]:
                 self.unknown.append(f"whether it helps on {node.state.node}: {', '.join(missing or against)}")
             self._return(place, lower)
             return None
@@ -197,9 +204,9 @@ class _Trial:
         victims, broken = list[Victim](), self._breaking(lower)
         for breaks, each in sorted(zip(broken, lower, strict=True), key=lambda pair: not pair[0]):
             more = _more(state, each)
-            self._around.join(place, each.itself)
+            self._put(place, each)
             if self._against(more):
-                self._around.join(place, each.itself, -1)
+                self._put(place, each, -1)
                 victims.append(Victim(each, breaks))
             else:
                 state = more
@@ -218,7 +225,7 @@ class _Trial:
         return broken
 
     def _against(self, state: NodeState) -> list[str]:
-        refused = refusals(state, self._pod, self._minor)
+        refused = refusals(state, self._pod if self._in_use > 0 else self._unopposed, self._minor)
         return [*refused, *self._around.reasons(self._places[state.node])]
 
     def _missing(self, state: NodeState) -> list[str]:
@@ -227,7 +234,13 @@ class _Trial:
 
     def _return(self, place: Place, pods: Sequence[BoundPod]) -> None:
         for each in pods:
-            self._around.join(place, each.itself)
+            self._put(place, each)
+
+    def _put(self, place: Place, pod: BoundPod, by: Literal[1, -1] = 1) -> None:
+        """Put a pod back, or take it away; the scheduler compares the claims' names without their namespaces."""
+        self._around.join(place, pod.itself, by)
+        claimed = pod.itself.constraints.claimed
+        self._in_use += by * sum(each.claim in self._wanted and not each.ephemeral for each in claimed)
 
 
 def _is_sure(victims: Sequence[Victim], lower: Sequence[BoundPod]) -> bool:

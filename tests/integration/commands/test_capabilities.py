@@ -27,7 +27,9 @@ from sql.questions.queries import SavedQuery, run, with_forms
 CAPABILITIES: Final = (ROOT / "docs/capabilities.md").read_text("utf-8")
 MISSION: Final = (ROOT / "docs/mission.md").read_text("utf-8")
 BESIDE: Final = "mission-db"
-NOTHING: Final = ("Nothing was seen in the range", "[]")
+NOTHING: Final = ("Nothing was seen in the range", "[]", "0 rows")
+LINK: Final = re.compile(r"\[[^]]+\]\([^)]+\)")
+PROMISED: Final = re.compile(r"`([^`]+)`|(?<![\w.:])(\d+(?:[.,]\d+)*(?: (?:GiB|MiB|%))?)(?![\w:])")
 
 
 class Row(NamedTuple):
@@ -35,19 +37,26 @@ class Row(NamedTuple):
     state: str
     command: str
     note: str
+    answer: str = ""
+    """Empty on the page of capabilities, which has none."""
+
+    @property
+    def promised(self) -> list[str]:
+        """Return the names and numbers of the answer; what follows a semicolon is shown elsewhere."""
+        shown = LINK.sub("", self.answer).partition(";")[0]
+        return [name or number for name, number in PROMISED.findall(shown)]
 
 
 def _rows(page: str, heading: str = "") -> list[Row]:
     section = page.split(f"\n## {heading}\n")[1].split("\n## ", maxsplit=1)[0] if heading else page
     lines = [line for line in section.splitlines() if line.startswith("| ") and " | `" in line]
-    return [_row([cell.strip(" `") for cell in line.strip("|").split(" | ")]) for line in lines]
+    return [_row([cell.strip() for cell in line.strip("|").split(" | ")]) for line in lines]
 
 
 def _row(cells: list[str]) -> Row:
     """A row of either page: the name is before the state, and a page can have an answer between command and note."""
-    command = next(each for each in cells if each.startswith(("leadsman ", "pytest ")))
-    at = cells.index(command)
-    return Row(" ".join(cells[: at - 1]), cells[at - 1], command, cells[-1])
+    at = next(at for at, each in enumerate(cells) if each.startswith(("`leadsman ", "`pytest ")))
+    return Row(" ".join(cells[: at - 1]), cells[at - 1], cells[at].strip("`"), cells[-1], "".join(cells[at + 1 : -1]))
 
 
 FIELD: Final = _rows(CAPABILITIES, "What can tools of this field do?")
@@ -88,6 +97,7 @@ def test_every_capability_has_a_state_a_command_and_a_note_where_something_lacks
     assert {row.state for row in ALL} <= {"yes", "partly", "no"}
     assert [row.name for row in ALL if (row.state == "yes") == bool(row.note)] == []
     assert set(COMMANDS) == {*SHOWN, *TRIED}
+    assert [row.name for row in THINGS if row.command in SHOWN and not row.promised] == []
 
 
 def test_the_page_of_the_mission_counts_its_own_rows() -> None:
@@ -99,15 +109,20 @@ def test_the_page_of_the_mission_counts_its_own_rows() -> None:
 def test_a_command_shows_what_its_row_claims(
     command: str, made: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A command with an answer prints its names and numbers as a person sees them, not only in JSON."""
     monkeypatch.chdir(ROOT)
     _, name, *words = shlex.split(command)
     words = [dsn(made[word]) if word == BESIDE else word for word in words]
-    form = ["-o", "json"] if name == "query" else []
-    done = CliRunner().invoke(app, [name, *words, *form], env={"LEADSMAN_DB": dsn(made[""]), "COLUMNS": "200"})
+    promised = [each for row in ALL if row.command == command for each in row.promised]
+    form = ["-o", "json"] if name == "query" and not promised else []
+    done = CliRunner().invoke(app, [name, *words, *form], env={"LEADSMAN_DB": dsn(made[""]), "COLUMNS": "400"})
     # `fit` says by 1 that no node takes the pod
     assert done.exit_code in ({0, 1} if name == "fit" else {0}), done.output
     assert done.stdout.strip()
     assert not done.stdout.startswith(NOTHING)
+    shown = " ".join(done.stdout.split())
+    lacking = [each for each in promised if not re.search(rf"(?<![\w.]){re.escape(each)}(?!\w)", shown)]
+    assert lacking == []
 
 
 @pytest.mark.parametrize("db", ["", BESIDE])

@@ -219,7 +219,7 @@ def test_a_pending_pod_gets_the_schedulers_scores_where_it_sees_room(late_joiner
     assert {each["score"] for each in answer["nodes"]} == {416, None}
     said = " ".join(leadsman("fit", "--pod", "shop/needs-8", db=late_joiners).stdout.split())
     assert "2 nodes score highest, with 416 of 1,400." in said
-    assert "which can put another node first: ImageLocality (at most 100: no source has the images on nodes)" in said
+    assert "which can put another node first: ImageLocality (at most 100: the images on nodes are not kept)" in said
     assert "Other profiles and extenders score differently" in said
 
 

@@ -89,6 +89,8 @@ def test_lists_and_maps_are_words_and_each_resource_has_its_unit() -> None:
     assert column("taints", [], "Array(String)").cells == ["-"]
     capacity = {"cpu": 1500, "memory": 1 << 30, "pods": 110}
     assert column("capacity", capacity, "Map(String, Int64)").cells == ["cpu=1.5 CPUs, memory=1.00 GiB, pods=110"]
+    grace = {"memory.available": 90.0}
+    assert column("grace_seconds", grace, "Map(String, Float64)").cells == ["memory.available=1 min 30 s"]
 
 
 def test_a_time_is_in_the_reader_s_zone_and_can_be_given_back() -> None:

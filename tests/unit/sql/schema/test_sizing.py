@@ -60,6 +60,12 @@ def test_a_reservation_is_compared_with_what_is_used_outside_of_pods(database: D
     assert (memory["verdict"], memory["reserved"], memory["outside_pods"]) == ("enough", 924 * MIB, 800 * MIB)
     # 800 MiB and a quarter, up to 64 MiB
     assert memory["advised_reserved"] == 1024 * MIB
+    assert memory["arithmetic"].startswith(
+        "Reserve: at most 800 MiB was used outside of pods; times 1.25, rounded up to a multiple of 64 MiB, is"
+    )
+    assert cpu["arithmetic"] == (
+        "Reserve: at most 1,000m was used outside of pods; times 1.25, rounded up to a multiple of 50m, is 1,250m."
+    )
     # two cores in 240 s, of which the pod had one; and a quarter more
     assert (cpu["verdict"], cpu["reserved"], cpu["outside_pods"], cpu["advised_reserved"]) == (
         "enough",
@@ -110,6 +116,10 @@ def test_a_threshold_outlasts_two_loops_at_the_fastest_fall(database: Database) 
     memory = sizing(database)["n", "memory"]
     # 2 GiB in 20 s; the fall over most of an hour does not count
     assert (memory["fastest_fall"], memory["advised_threshold"]) == (GIB, 2 * GIB)
+    assert (
+        "fell by at most 1.00 GiB in 10 s; times 2, rounded up to a multiple of 16 MiB, at least 100 MiB, is 2.00 GiB"
+        in (memory["arithmetic"])
+    )
 
 
 def test_an_unmeasured_value_is_unknown(database: Database) -> None:
@@ -120,6 +130,7 @@ def test_an_unmeasured_value_is_unknown(database: Database) -> None:
     found = sizing(database)
     assert {key: each["verdict"] for key, each in found.items() if each["verdict"] != "unknown"} == {}
     assert found["short", "memory"]["advised_reserved"] is None
+    assert found["short", "memory"]["arithmetic"] == "Unknown: measured for 10 min, which is less than an hour."
     assert found["short", "memory"]["advised_threshold"] is None
     assert found["no-pods", "memory"]["outside_pods"] is None
     assert found["no-node", "memory"]["reserved"] is None

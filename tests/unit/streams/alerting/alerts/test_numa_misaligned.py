@@ -8,23 +8,22 @@ from components.alert_log import AlertLog
 from components.rows import row
 from streams.fold.findings import NumaAlignment
 
+APART = "CPUs on NUMA node 0, intel.com/sriov on NUMA node 1 (distance 21, where 10 is local)"
+
 
 def aligned(pod: str = "vnf", **values: Any) -> NumaAlignment:
     return row(NumaAlignment, node="n", namespace="ns", pod=pod, container="c", **({"cpu_numa_nodes": [0]} | values))
 
 
 def misaligned(pod: str = "vnf") -> NumaAlignment:
-    return aligned(pod, device_numa_nodes=[1], devices=["intel.com/sriov"], aligned=False, distance=21)
+    return aligned(pod, device_numa_nodes=[1], aligned=False, explanation=APART)
 
 
 def test_a_device_across_the_link_raises_it_until_the_pod_is_gone() -> None:
     log = AlertLog()
     assert log(0, aligned("near", device_numa_nodes=[0]), misaligned()) == ["firing NUMAMisaligned"]
     assert log.summaries == ["Node n: 1 pod has devices or memory on other NUMA nodes than the exclusive CPUs"]
-    assert (
-        "The CPUs of ns/vnf are on NUMA node 0, intel.com/sriov on NUMA node 1 (distance 21, where 10 is local)."
-        in log.descriptions[0]
-    )
+    assert log.descriptions[0].startswith(f"ns/vnf: {APART}. Each access crosses to the other NUMA node.")
     assert "near" not in log.descriptions[0]
     assert log(60, misaligned("other")) == []
     assert log(120, aligned(cpu_numa_nodes=[], explanation="gone")) == []
@@ -34,21 +33,8 @@ def test_a_device_across_the_link_raises_it_until_the_pod_is_gone() -> None:
 def test_of_many_the_first_are_named() -> None:
     log = AlertLog()
     log(0, *(misaligned(f"vnf-{nth}") for nth in range(5)))
-    assert "The CPUs of ns/vnf-2 are" in log.descriptions[0]
+    assert "local). ns/vnf-2: CPUs on" in log.descriptions[0]
     assert "(distance 21, where 10 is local). The same holds for 2 more containers. Each" in log.descriptions[0]
-
-
-@pytest.mark.parametrize(
-    ("distance", "words"),
-    [
-        (None, "(the distance is unknown)"),
-        (10, "(the firmware gives distance 10, as if it were local)"),
-    ],
-)
-def test_a_distance_that_is_missing_or_cannot_be_is_named_so(distance: int | None, words: str) -> None:
-    log = AlertLog()
-    log(0, aligned(device_numa_nodes=[1], distance=distance))
-    assert f"devices on NUMA node 1 {words}." in log.descriptions[0]
 
 
 @pytest.mark.parametrize("held", ["memory_numa_nodes", "hugepages_numa_nodes"])

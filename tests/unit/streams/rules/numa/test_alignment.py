@@ -56,21 +56,39 @@ def test_without_caches_and_distances_only_these_are_unknown() -> None:
     assert (found.aligned, found.l3_caches, found.distance) == (False, None, None)
 
 
-def test_missing_or_flat_firmware_distances_are_doubted_if_they_matter() -> None:
+@pytest.mark.parametrize(
+    ("distances", "words"),
+    [
+        (LAYOUT.distances, "distance 21, where 10 is local"),
+        ({0: {0: 10, 1: 10}, 1: {0: 10, 1: 10}}, "the firmware gives distance 10, as if it were local"),
+        ({}, "the firmware's distance is unknown"),
+    ],
+    ids=["real", "flat", "missing"],
+)
+def test_missing_or_flat_firmware_distances_are_doubted_if_they_matter(
+    distances: dict[int, dict[int, int]], words: str
+) -> None:
     """Source: ACPI 5.2.17: 10 is a locality to itself, so another one is farther. Between CPUs and devices of one
-    NUMA node no distance matters, and real ones are not doubted.
+    NUMA node no distance matters.
     """
-    flat = {0: {0: 10, 1: 10}, 1: {0: 10, 1: 10}}
-    away: dict[str, Any] = {"cpu_ids": (0,), "devices": (nic(1),)}
-    assert judged(LAYOUT._replace(distances=flat), **away).explanation == (
-        "the firmware gives different NUMA nodes the distance 10, as if they were one"
+    layout = LAYOUT._replace(distances=distances)
+    assert judged(layout, cpu_ids=(0,), devices=(nic(1),)).explanation == (
+        f"CPUs on NUMA node 0, example.com/nic on NUMA node 1 ({words})"
     )
-    assert judged(LAYOUT._replace(distances={}), **away).explanation == (
-        "the firmware's distances between these NUMA nodes are unknown"
+    assert judged(layout, cpu_ids=(0,), devices=(nic(0),)).explanation == ""
+
+
+def test_what_is_apart_is_named_with_its_own_numa_nodes() -> None:
+    gpu = DeviceResources(resource_name="example.com/gpu", device_ids=("g",), numa_nodes=(0,))
+    silent = DeviceResources(resource_name="example.com/silent", device_ids=("s",), numa_nodes=())
+    held: dict[str, Any] = {"devices": (gpu, nic(0), nic(1), silent), "memory": (memory(1, kind="hugepages-1Gi"),)}
+    assert judged(cpu_ids=(0, 1), **held).explanation == (
+        "CPUs on NUMA node 0, example.com/nic on NUMA nodes 0, 1, huge pages on NUMA node 1 "
+        "(distance 21, where 10 is local)"
     )
-    assert judged(**away).explanation == ""
-    for distances in ({}, flat):
-        assert judged(LAYOUT._replace(distances=distances), cpu_ids=(0,), devices=(nic(0),)).explanation == ""
+    assert judged(**held).explanation == (
+        "example.com/gpu on NUMA node 0, example.com/nic on NUMA nodes 0, 1, huge pages on NUMA node 1"
+    )
 
 
 def test_without_a_topology_the_numa_nodes_of_cpus_are_unknown() -> None:

@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from streams.rules.scheduling.budgets import Budget
-from streams.rules.scheduling.constraints import Constraints, NeighbourTerm
+from streams.rules.scheduling.constraints import ClaimedVolume, Constraints, NeighbourTerm
 from streams.rules.scheduling.filters import NodeState, PodRequest
 from streams.rules.scheduling.neighbours import Neighbour
 from streams.rules.scheduling.preemption import BoundPod, Occupied, Preemption, preempt
 from streams.rules.scheduling.selectors import Requirement
+from streams.rules.scheduling.volume_needs import Need
 
 NOON = datetime(2026, 11, 23, 12, tzinfo=UTC)
 OF_APP = [Requirement("app", "In", ["a"])]
@@ -37,10 +38,11 @@ def asked(
     cpus: float = 2,
     priority: int | None = 10,
     budgets: Mapping[tuple[str, str], Budget] | None = None,
+    needs: tuple[Need, ...] | None = None,
     **constraints: Any,
 ) -> Preemption | None:
     itself = Neighbour("ns", {"app": "a"}, Constraints(**constraints))
-    pod = PodRequest((), {"cpu": int(cpus * 1000)}, itself, priority=priority)
+    pod = PodRequest((), {"cpu": int(cpus * 1000)}, itself, priority=priority, needs=needs)
     return preempt(pod, nodes, budgets or {}, 36, all_budgets=budgets is not None)
 
 
@@ -136,3 +138,35 @@ def test_anti_affinity_makes_a_neighbour_a_victim_and_affinity_gains_nothing() -
     found = asked(occupied("n", bound("other", 1), host="n"), affinity=[term])
     assert found is not None
     assert "even without" in found.reason
+
+
+def using(pod: BoundPod, namespace: str = "ns") -> BoundPod:
+    """Let a pod use the claim that the waiting pod wants for itself."""
+    constraints = Constraints(claimed=[ClaimedVolume("its", "data")])
+    return pod._replace(itself=pod.itself._replace(namespace=namespace, constraints=constraints))
+
+
+def asked_alone(*nodes: Occupied) -> Preemption | None:
+    """Ask for one CPU and a ReadWriteOncePod claim in use; source: VolumeRestrictions of Kubernetes 1.36, whose
+    RemovePod subtracts the claims of a removed pod that have the name of one.
+    """
+    return asked(*nodes, cpus=1, needs=(Need("v", in_use=True),), claimed=[ClaimedVolume("v", "data")])
+
+
+def test_the_end_of_a_pod_frees_its_read_write_once_pod_claim() -> None:
+    user, roomy = using(bound("user", 1)), bound("roomy", 1)
+    found = asked_alone(occupied("n", roomy, user), occupied("elsewhere", bound("other", 4)))
+    assert ended(found) == {"n": ["user"]}, "roomy is put back, and elsewhere the claim stays in use"
+    assert found is not None
+    assert [each for each in found.unknown if "helps" in each] == []
+
+
+def test_a_claim_of_a_pod_that_stays_is_not_freed() -> None:
+    found = asked_alone(occupied("n", using(bound("user", 1, priority=11)), bound("other", 1)))
+    assert found is not None
+    assert (found.targets, found.reason) == ((), "no node would take it, even without all pods of lower priority")
+
+
+def test_a_claim_of_another_namespace_counts_by_its_name() -> None:
+    namesake, user = using(bound("namesake", 1), "elsewhere"), using(bound("user", 1, priority=11))
+    assert ended(asked_alone(occupied("n", namesake), occupied("m", user))) == {"n": ["namesake"]}

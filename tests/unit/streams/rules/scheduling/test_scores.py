@@ -120,7 +120,7 @@ def test_pods_of_a_deployment_are_spread_by_default() -> None:
 
 
 def test_missing_evidence_is_named_and_gives_no_score() -> None:
-    unknown = {"ImageLocality": "no source has the images on nodes"}
+    unknown = {"ImageLocality": "the images on nodes are not kept"}
     assert scored(PodRequest((), {}), [node("n")], [node("n")]).unknown == unknown
     # With labels but no ReplicaSet's hash, Services and controllers that nobody read decide.
     found = scored(PodRequest((), {}, Neighbour("ns", {"app": "web"})), [node("n")], [node("n")])
