@@ -17,7 +17,7 @@ from common.text import argument
 from ingest.apiserver.kubeconfig import check
 from leadsman.cli import options
 from leadsman.cli.exits import EXIT_BAD_INPUT, EXIT_NO_KUBELETS, EXIT_NO_SOURCE, EXIT_WRONG, fail, note
-from leadsman.cli.given import readable_sources
+from leadsman.cli.given import PIPED, readable_sources
 
 if TYPE_CHECKING:
     import asyncio
@@ -225,7 +225,8 @@ def _blind(database: Database, access: str) -> str:
 
 def _stored_by(paths: tuple[Path, ...]) -> str:
     """Return the command that stores the same in a database to query."""
-    return f"leadsman replay {' '.join(argument(each) for each in paths)}" if paths else "leadsman up"
+    given = (str(each) if each == PIPED else argument(each) for each in paths)
+    return f"leadsman replay {' '.join(given)}" if paths else "leadsman up"
 
 
 def _print(database: Database, form: str, namespace: str, stored_by: str) -> list[Findings]:
