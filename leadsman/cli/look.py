@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from common.amounts import counted
+from common.text import argument
 from ingest.apiserver.kubeconfig import check
 from leadsman.cli import options
 from leadsman.cli.exits import EXIT_BAD_INPUT, EXIT_NO_KUBELETS, EXIT_NO_SOURCE, EXIT_WRONG, fail, note
-from leadsman.cli.given import readable_sources
+from leadsman.cli.given import PIPED, readable_sources
 
 if TYPE_CHECKING:
     import asyncio
@@ -97,7 +98,7 @@ def command(
         else:
             _watch(settings, seconds, namespace)
             database, refused = stack.enter_context(connect(dsn, read_only=True)), ""
-        found = _print(database, form, namespace)
+        found = _print(database, form, namespace, _stored_by(paths))
         if report or open_:
             _write(database, report or Path("report.html"), settings.page, open_=open_)
         blind = "" if paths else _blind(database, settings.live().kubelet.access)
@@ -222,7 +223,13 @@ def _blind(database: Database, access: str) -> str:
     return f"no kubelet could be read: {error or 'none answered in time'}. {_OTHERWISE[access]}"
 
 
-def _print(database: Database, form: str, namespace: str) -> list[Findings]:
+def _stored_by(paths: tuple[Path, ...]) -> str:
+    """Return the command that stores the same in a database to query."""
+    given = (str(each) if each == PIPED else argument(each) for each in paths)
+    return f"leadsman replay {' '.join(given)}" if paths else "leadsman up"
+
+
+def _print(database: Database, form: str, namespace: str, stored_by: str) -> list[Findings]:
     from leadsman.cli.console import out
     from leadsman.cli.present.findings import finding_rows, findings_in
     from leadsman.cli.present.story import EVERY_LINE, LINES, print_story
@@ -230,7 +237,7 @@ def _print(database: Database, form: str, namespace: str) -> list[Findings]:
     from leadsman.web.reading.overview import read_spans
 
     if form in options.FOR_PEOPLE:
-        return print_story(database, None, out, None, LINES if form == "table" else EVERY_LINE, namespace)
+        return print_story(database, None, out, None, LINES if form == "table" else EVERY_LINE, namespace, stored_by)
     found = [findings_in(database, span, namespace) for span in read_spans(database)]
     rows = [row for each in found for row in finding_rows(each)]
     if form == "csv":

@@ -217,7 +217,7 @@ def _pod(row: dict[str, Any], owner: tuple[str, ...]) -> str:
     owned = f" of {' '.join(owner)}" if owner else ""
     growth = row["growth_per_hour"]
     grows = f", which grows {amount(growth, row['signal'])}/h" if growth is not None and growth > 0 else ""
-    return f"Evicted first: {row['namespace']}/{row['pod']}{owned}{grows}."
+    return f"Next to be evicted: {row['namespace']}/{row['pod']}{owned}{grows}."
 
 
 def _room(row: dict[str, Any]) -> str:

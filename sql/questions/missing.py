@@ -165,8 +165,6 @@ def why_empty(database: Database, query: SavedQuery, given: Mapping[str, str]) -
     """Return sentences for an answer without rows: the reason for each cluster."""
     usual = {each.name: each.default for each in query.parameters}
     given = {name: value for name, value in given.items() if value not in ("", usual.get(name))}
-    if not query.needs:
-        return _suggest_names(database, given, set()) or "There is none"
     looked = {
         str(cluster): _SeenCounts(*counts) for cluster, *counts in database.query(_LOOKED, described=False).rows
     }

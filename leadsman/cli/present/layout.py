@@ -16,7 +16,7 @@ GAP: Final = "  "
 NARROW: Final = 16
 """Minimum width to which a name is folded."""
 OF_SENTENCES: Final = 4
-"""Minimum share of a line for a sentence; in less, each word would be on its own line."""
+"""Share of a line that a sentence gets before names are folded or columns left out."""
 INDENT: Final = 12
 """Minimum width for the values of a record."""
 LEAST: Final = 3
@@ -56,9 +56,11 @@ def lines(shown: Sequence[Column], width: int | None, *, fewer: bool = False) ->
         same = [each for each in shown if len(set(each.cells)) == 1]
         chosen = _fit_widths([each for each in shown if each not in same], width)
     left: Sequence[Column] = ()
+    if chosen is None:
+        chosen = _fit_widths([each for each in shown if each not in same], width, NARROW)
     if chosen is None and fewer:
         left = _left_out([each for each in shown if each not in same], width)
-        chosen = _fit_widths([each for each in shown if each not in (*same, *left)], width)
+        chosen = _fit_widths([each for each in shown if each not in (*same, *left)], width, NARROW)
     if chosen is None:
         yield from _records(shown, rows, width or 0)
     else:
@@ -99,8 +101,11 @@ def shared_domain(names: Sequence[str]) -> str:
     return ends.pop() if len(ends) == 1 and len(names) > 1 else ""
 
 
-def _fit_widths(columns: Sequence[Column], width: int | None) -> list[_Set] | None:
-    """Return the width of each column: sentences are folded first, then names; None if a line is too narrow."""
+def _fit_widths(columns: Sequence[Column], width: int | None, narrowest: int = 0) -> list[_Set] | None:
+    """Return the width of each column: sentences are folded first, then names; None if a line is too narrow.
+
+    `narrowest` is the least width of a sentence, if not its usual share of the line.
+    """
     if not columns:
         return None
     widths = [max(map(cell_len, (each.heading, *each.cells))) for each in columns]
@@ -111,7 +116,7 @@ def _fit_widths(columns: Sequence[Column], width: int | None) -> list[_Set] | No
     least = [
         wide
         if each.whole or each.right
-        else min(wide, max(cell_len(each.heading), NARROW, width // OF_SENTENCES * prose))
+        else min(wide, max(cell_len(each.heading), NARROW, narrowest or width // OF_SENTENCES * prose))
         for each, wide, prose in zip(columns, widths, sentences, strict=True)
     ]
     if sum(least) > room:
@@ -149,7 +154,7 @@ def _left_out(columns: Sequence[Column], width: int | None) -> Sequence[Column]:
     for each in reversed(columns[LEAST:]):
         if not _is_sentence(each):
             left.insert(0, each)
-            if _fit_widths([one for one in columns if one not in left], width) is not None:
+            if _fit_widths([one for one in columns if one not in left], width, NARROW) is not None:
                 break
     return left
 

@@ -18,7 +18,7 @@ from leadsman.web.attention.badges import Severity
 from leadsman.web.attention.item import COMMAND_LAST, Item, Step
 from leadsman.web.attention.unknown import uncertain
 from leadsman.web.reading.ask import RowDict, ask
-from leadsman.web.reading.evidence import gaps, nothing_found
+from leadsman.web.reading.evidence import gaps, looked_at
 from leadsman.web.reading.overview import Overview, read_spans
 from leadsman.web.reading.scope import Span
 from leadsman.web.reading.words import clock, timestamp
@@ -96,23 +96,33 @@ def print_story(
     command: str | None,
     lines: int = LINES,
     namespace: str = "",
+    stored_by: str = "",
 ) -> list[Findings]:
     """Print the story of each cluster: what was read, what happened in order of time, what is unknown, then which
     questions to ask next. With None, print all clusters, the latest first. Return the findings of each known cluster.
-    `command` is how the user calls this program on this database; None if the database is temporary. With a
-    `namespace`, pods and objects of other namespaces are left out.
+    `command` is how the user calls this program on this database; None if the database is temporary. Then `stored_by`
+    is the command that stores the same in a database. With a `namespace`, pods and objects of other namespaces are
+    left out.
     """
     database = database.noting_empty_tables()
     spans = {span.cluster: span for span in read_spans(database)}
     asked_spans = [(cluster, spans.get(cluster)) for cluster in (spans if clusters is None else clusters)]
     found = [
-        _print_cluster(database, cluster, span, console, command, lines, namespace) for cluster, span in asked_spans
+        _print_cluster(database, cluster, span, console, command, lines, namespace, stored_by)
+        for cluster, span in asked_spans
     ]
     if command is not None:
         console.print(Text("Ask next", style="bold"))
-        for name, question in (*NEXT, ("", "every saved question")):
-            console.print(f"  {command} query {name:20}  {question}", soft_wrap=True)
-    return [each for each in found if each is not None]
+        _command(f"{command} query NAME", console)
+        table = _table(2)
+        for row in (*NEXT, ("", "without a name: every saved question")):
+            table.add_row(*row)
+        console.print(Padding(table, (0, 0, 0, 2)))
+    known = [each for each in found if each is not None]
+    if stored_by and any(item.step.query for each in known for item in each.items):
+        console.print(Text("Before you run a query above, store this in a database", style="bold"))
+        _command(stored_by, console)
+    return known
 
 
 def print_first(database: Database, console: Console, namespace: str = "") -> None:
@@ -134,45 +144,51 @@ def _print_cluster(
     command: str | None,
     lines: int,
     namespace: str,
+    stored_by: str,
 ) -> Findings | None:
     parameters = {"cluster": cluster, "namespace": namespace}
     _heading(database, cluster, console)
     if span is None:
-        console.print("  Nothing is known: no node, sample, Event or pod of this cluster was seen.")
+        _line("Nothing is known: no node, sample, Event or pod of this cluster was seen.", console)
         return None
     found = findings_in(database, span, namespace)
     if namespace:
         evidence = found.view.evidence
         what = "Pods" if evidence.pods or evidence.events else "No pods were seen"
-        console.print(f"  {what} of namespace {plain(namespace)}; nodes and the cluster as a whole.", markup=False)
-    _sections(found, command, console)
+        _line(f"{what} of namespace {plain(namespace)}; nodes and the cluster as a whole.", console)
+    _sections(found, command or ("leadsman" if stored_by else None), console)
     given = {**parameters, "lines": lines, "harmless": sorted(_HARMLESS)}
     lines_of = story(database, OF_CARDS)
     rows = database.query(_TIMELINE.replace("[story]", lines_of), given, described=False).rows if lines_of else ()
     wrong, total = rows[0][-2:] if rows else (0, 0)
-    is_said = not found.wrong and not wrong and _nothing(found, console)
+    if not found.wrong and not wrong:
+        _nothing(found, console)
     _timeline([row[:4] for row in rows], console)
     if found.view.evidence.numa_in_range and not found.view.evidence.sampled_nodes:
         _numa_nodes([row for name in _OF_NUMA for row in ask(database, name, found.view.scope, node="")], console)
     if total > lines:
-        more = "leadsman look -o wide" if command is None else f"{command} query story"
-        console.print(f"  ... and {total - lines} more: {more}")
+        _line(f"... and {total - lines} more:", console)
+        _command("leadsman look -o wide" if command is None else f"{command} query story", console)
     seen = found.view.evidence
     # statistics of known nodes, and bad input, are reported separately
     missing = gaps(seen._replace(sampled_nodes=seen.nodes or seen.sampled_nodes, bad=0))
-    _uncertain(found.view, () if is_said else missing, console)
+    _uncertain(found.view, missing if seen.seen else (), console)
     return found
 
 
-def _nothing(found: Findings, console: Console) -> bool:
-    """State that nothing is wrong, as far as the evidence shows it; if there is little evidence, a card says so.
+def _nothing(found: Findings, console: Console) -> None:
+    """State what was looked at without a finding; if there is little evidence, a card says so."""
+    if found.view.evidence.seen or not found.items:
+        _line(looked_at(found.view.evidence), console)
 
-    Return whether this was stated.
-    """
-    is_said = found.view.evidence.seen or not found.items
-    if is_said:
-        console.print(f"  {nothing_found(found.view.evidence)}")
-    return is_said
+
+def _line(text: str, console: Console) -> None:
+    console.print(Padding(Text(plain(text, MOST)), (0, 0, 0, 2)))
+
+
+def _command(command: str, console: Console, indent: int = 2) -> None:
+    """Print a command on a line of its own, which no terminal's width folds: it can be pasted."""
+    console.print(Text(" " * indent + command), soft_wrap=True)
 
 
 def _sections(found: Findings, command: str | None, console: Console) -> None:
@@ -204,7 +220,7 @@ def _section(heading: str, items: Sequence[Item], view: Overview, console: Conso
         table.add_row(Text(item.severity.label, style=_SEVERITIES[item.severity]), Text(words))
         console.print(Padding(table, (0, 0, 0, 2)))
         if command:
-            console.print(Text(" " * (before + 2) + command), soft_wrap=True)
+            _command(command, console, before + 2)
 
 
 def _timeline(rows: Sequence[Sequence[Any]], console: Console) -> None:
@@ -223,7 +239,7 @@ def _timeline(rows: Sequence[Sequence[Any]], console: Console) -> None:
     console.print(Text("What happened", style="bold"))
     console.print(Padding(table, (0, 0, 0, 2)))
     if domain:
-        console.print(f"  All node names end in {plain(domain)}.")
+        _line(f"All node names end in {domain}.", console)
 
 
 def _numa_nodes(rows: Sequence[RowDict], console: Console) -> None:
@@ -238,7 +254,7 @@ def _numa_nodes(rows: Sequence[RowDict], console: Console) -> None:
         console.print(Text("NUMA nodes", style="bold"))
         console.print(Padding(table, (0, 0, 0, 2)))
     if len(rows) > LINES:
-        console.print(f"  ... and {len(rows) - LINES} more.")
+        _line(f"... and {len(rows) - LINES} more.", console)
 
 
 def _room(row: RowDict) -> str:
@@ -306,4 +322,4 @@ def _uncertain(view: Overview, missing: Iterable[str], console: Console) -> None
     if found:
         console.print(Text("Uncertain", style="bold"))
     for each in found:
-        console.print(f"  {plain(each, MOST)}", markup=False)
+        _line(each, console)

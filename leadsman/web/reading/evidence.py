@@ -244,7 +244,12 @@ def absent(evidence: Evidence, nothing: str) -> str:
 
 
 def nothing_found(evidence: Evidence) -> str:
-    """Return the conclusion that a range without findings permits."""
+    """Return the conclusion that a range without findings permits, and what is missing."""
+    return " ".join((looked_at(evidence), *(gaps(evidence) if evidence.seen else ())))
+
+
+def looked_at(evidence: Evidence) -> str:
+    """Say what was not found, and in which objects of which time."""
     scope = evidence.scope
     if not evidence.seen:
         before = (
@@ -261,8 +266,7 @@ def nothing_found(evidence: Evidence) -> str:
     if sampled and evidence.last_sample_at and is_stale(evidence.last_sample_at, scope):
         sampled += f" until {timestamp(evidence.last_sample_at)} UTC"
     span = f"from {timestamp(scope.since)} to {timestamp(scope.until)} UTC"
-    found = f"No {_looked_for(evidence)} in {seen} {span}{sampled}."
-    return " ".join((found, *gaps(evidence)))
+    return f"No {_looked_for(evidence)} in {seen} {span}{sampled}."
 
 
 def _looked_for(evidence: Evidence) -> str:

@@ -25,6 +25,7 @@ _KUBECTL: Final = re.compile(r"kubectl (?:&#?\w+;|[^\s.:;,]|[.:;,](?=\S)|\s(?!an
 _GIVEN: Final = re.compile(r"--(?:param )?(\w+)[= ](\S+)")
 _CODE: Final = re.compile(r"`([^`]+)`")
 _NODE: Final = re.compile(r"\bNODE\b")
+_PART: Final = re.compile(r"^(?=## )", re.MULTILINE)
 _CLUSTER: Final = re.compile(r"\bCLUSTER\b")
 """Placeholder for a node's name in a runbook's command."""
 LEVELS: Final = 6
@@ -69,9 +70,13 @@ class _Rendered(RendererHTML):
 
 
 def runbook_html(runbook: Runbook, links: Links, deeper: int = 0) -> Markup:
-    """Render a runbook, with headings `deeper` levels lower."""
+    """Render a runbook, with headings `deeper` levels lower. Its part "Do" comes first."""
     env = {"links": links, "deeper": deeper, "name": runbook.name}
-    return Markup(_parser().render(runbook.text, env))  # noqa: S704 - HTML in the text is escaped by the parser
+    intro, *parts = (Markup(_parser().render(part, env)) for part in _PART.split(runbook.text))  # noqa: S704 - HTML in the text is escaped by the parser
+    parts.sort(key=lambda part: ">Do<" not in part.partition("\n")[0])
+    return intro + Markup('<div class="parts">{}</div>').format(
+        Markup("").join(Markup("<div>{}</div>").format(part) for part in parts)
+    )
 
 
 def step_html(step: Step, links: Links, nodes: Sequence[str] = ()) -> Markup:

@@ -26,7 +26,7 @@ from leadsman.web.reading.alerts import group_alerts, held
 from leadsman.web.reading.ask import RowDict
 from leadsman.web.reading.charts import Chart, Strip
 from leadsman.web.reading.detail import Detail
-from leadsman.web.reading.evidence import absent, age, freshness, nothing_found
+from leadsman.web.reading.evidence import absent, age, freshness, gaps, looked_at, nothing_found
 from leadsman.web.reading.fleet import GROUPS, ORDERS, ROOMS, Choice, fleet, soonest
 from leadsman.web.reading.nodes import NodeLine
 from leadsman.web.reading.numa_fleet import ORDERS as NUMA_ORDERS
@@ -218,7 +218,7 @@ def _make_visible(value: object) -> object:
 _FILTERS: Final[tuple[Callable[..., object], ...]] = (
     *(words.amount, words.clock, words.count, words.duration, words.timestamp, words.percent, words.resource),
     *(words.sentence, words.size, group_alerts, measured, counted, address_time, json_block),
-    *(absent, age, freshness, nothing_found, timed, spark),
+    *(absent, age, freshness, gaps, looked_at, nothing_found, timed, spark),
 )
 
 

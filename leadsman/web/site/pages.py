@@ -262,9 +262,12 @@ def _missing(db: Database, request: Request, scope: Scope) -> NoSuchNode:
     return NoSuchNode(links, texts, alternatives)
 
 
+_HELD: Final = "One process at a time can write to it: first end the one that serves this page."
+
+
 def empty_page(db: Database) -> str:
     """Render the page of an empty database, with the commands that fill it."""
-    return note_page(Links(), EMPTY, empty_texts(db), empty_commands(db))
+    return note_page(Links(), EMPTY, [*empty_texts(db), *([_HELD] if db.embedded else [])], empty_commands(db))
 
 
 def runbook_of(db: Database, request: Request, name: str, now: Now = SYSTEM.now) -> str:

@@ -1,6 +1,6 @@
 -- Which alerts fired, the newest first
 -- group What happened
--- shows starts_at, status, severity, alertname, summary
+-- shows starts_at, status, alertname, severity, summary
 -- param cluster, node, since, until
 SELECT
     cluster, starts_at, ends_at, status, severity, alertname, node,

@@ -1,7 +1,7 @@
 -- How exclusive CPUs are spread over NUMA nodes, and the largest exclusive pod that still fits
 -- group NUMA
 -- needs numa
--- shows node, numa_node, exclusive_cpus, free_cpus, largest_fit_cpus, verdict
+-- shows node, numa_node, free_cpus, largest_fit_cpus, exclusive_cpus, verdict
 -- was numa_largest_fit by=node
 -- was numa_skew by=node
 -- param cluster, node

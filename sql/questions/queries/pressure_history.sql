@@ -2,7 +2,7 @@
 -- group Evictions and pressure
 -- needs nodes
 -- events NodeHasDiskPressure, NodeHasInsufficientMemory, NodeHasInsufficientPID
--- shows node, condition, began_at, ended_at, lasted_seconds, evicted_pods
+-- shows node, condition, began_at, lasted_seconds, ended_at, evicted_pods
 -- newest
 -- param cluster, node
 -- param since DateTime64(6) 1970-01-01T00:00:00Z: only pressure that had not ended before

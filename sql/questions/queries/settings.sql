@@ -1,6 +1,6 @@
 -- Which image GC, eviction and CPU settings each kubelet has
 -- group Nodes
--- shows node, eviction_hard, eviction_soft, cpu_manager_policy
+-- shows node, eviction_hard, eviction_soft
 -- needs configz
 -- param cluster, node
 SELECT

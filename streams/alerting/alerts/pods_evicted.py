@@ -35,11 +35,11 @@ def _words(row: Eviction, group: Group) -> tuple[str, str]:
         summary = f"Node {node}: {evicted} {for_own_limits(group.count)}"
         return summary, f"{which}: {name(row.message)} Raise the limit, or find what fills the pod."
     if row.cause == UNKNOWN_CAUSE:
-        return f"Node {node}: {evicted}, {WHY_UNKNOWN}", f"{which}. {WORD_ALONE} {READ_MESSAGES}."
+        return f"Node {node}: {evicted}, {WHY_UNKNOWN}", f"Evicted: {which}. {WORD_ALONE} {READ_MESSAGES}."
     outside = f" {row.outside}" if row.outside else ""
     return f"Node {node}: {evicted}, {row.low_on}", (
-        f"{which}.{outside} {EVICTION_ADVICE.get(row.resource, 'Find what uses it')}. List the evictions with "
-        "their predicted ranks: leadsman query evicted_pods."
+        f"Evicted: {which}.{outside} {EVICTION_ADVICE.get(row.resource, 'Find what uses it')}. "
+        "List the evictions with their predicted ranks: leadsman query evicted_pods."
     )
 
 

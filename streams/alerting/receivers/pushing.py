@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from common.clock import SYSTEM, Clock
+from common.durations import in_words
 from common.tasks import together
 from common.text import plain
 from streams.alerting.holding import UNKNOWN
@@ -183,17 +184,29 @@ def slack_message(received: Received, link: Addresses = NOWHERE, more: str = "")
     severity = alert.labels.get("severity", "")
     head = status_of(alert).upper() if alert.status == "resolved" else f"FIRING ({severity})"
     summary = f"{head} {alert.labels.get('alertname', '')}: {words.get('summary', '')}"
+    runbook = link.runbook or words.get("runbook_url", "")
+    links = (
+        _slack_link(link.page, _page_of(alert)),
+        _slack_link(runbook, f"{'What to do: r' if alert.status == 'firing' else 'R'}unbook"),
+    )
     lines = [
         f"*{_escaped(summary)}*",
-        _escaped(words.get("description", "")),
         _escaped(more),
-        _slack_link(link.page, _page_of(alert)),
-        _slack_link(link.runbook or words.get("runbook_url", ""), f"Runbook {alert.labels.get('alertname', '')}"),
+        _escaped(words.get("description", "")),
+        _ended(alert),
+        " · ".join(each for each in links if each),
         _silencing(alert),
     ]
     text = "\n".join(line for line in lines if line)
     block = {"type": "section", "text": {"type": "mrkdwn", "text": text[:_SLACK_TEXT], "verbatim": True}}
     return {"text": _escaped(summary)[:_SLACK_TEXT], "blocks": [block]}
+
+
+def _ended(alert: AlertMessage) -> str:
+    if alert.status == "firing" or alert.ends_at is None or alert.reason == UNKNOWN:
+        return ""
+    lasted = in_words((alert.ends_at - alert.starts_at).total_seconds())
+    return f"Lasted {lasted}, until {alert.ends_at:%Y-%m-%d %H:%M:%S} UTC."
 
 
 def _page_of(alert: AlertMessage) -> str:

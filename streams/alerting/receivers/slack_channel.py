@@ -208,7 +208,7 @@ class SlackChannel(Pushed):
             and (sent := self._sent.get(_key(each.alert))) is not None
             and sent.thread == known.ts
         ]
-        return f"In this thread {'fires' if len(names) == 1 else 'fire'}: {', '.join(names)}." if names else ""
+        return f"Also firing in this thread: {', '.join(names)}." if names else ""
 
     def _said(self, received: Received) -> str:
         words = received.alert.annotations

@@ -77,6 +77,12 @@ def test_with_fewer_the_last_columns_stay_out_and_are_named_instead_of_records()
     assert next(iter(lines(names, 20, fewer=True))) == "[1]"
 
 
+def test_a_sentence_is_narrowed_before_a_column_is_left_out() -> None:
+    names = [Column(f"c{n}", [f"{n}" * 14]) for n in range(4)]
+    heading, *_ = lines([*names, WHAT._replace(cells=WHAT.cells[:1])], 80, fewer=True)
+    assert heading.split() == ["c0", "c1", "c2", "c3", WHAT.heading]
+
+
 def test_the_domain_of_all_nodes_stands_once_beneath_where_room_is_short() -> None:
     domain = ".eu-west-1.compute.internal"
     nodes = Column("node", [f"ip-10-0-0-{n}{domain}" for n in (1, 2)])

@@ -50,7 +50,7 @@ async def test_it_is_the_first_of_the_eviction_order_with_room_and_time(database
 
     said = await first_to_go(opened, alert())
     assert said == (
-        "Evicted first: shop/a of ReplicaSet pay. "
+        "Next to be evicted: shop/a of ReplicaSet pay. "
         "memory.available: 3.00 GiB left above the hard threshold, met in 12 min."
     )
     for other in (alert(status="resolved"), alert("NodeNotReady"), alert(node="n2"), alert(node="")):

@@ -141,6 +141,12 @@ def test_headings_go_below_that_of_the_page() -> None:
 
 
 @pytest.mark.parametrize("name", runbooks())
+def test_what_to_do_comes_before_how_to_look(name: str) -> None:
+    text = str(runbook_html(runbooks()[name], Links()))
+    assert text.index("<h2>Do</h2>") < text.index("<h2>Look</h2>")
+
+
+@pytest.mark.parametrize("name", runbooks())
 def test_every_question_of_a_runbook_can_be_asked_on_the_page(name: str) -> None:
     text = str(runbook_html(runbooks()[name], Links()))
     assert text.count("/ask?name=") == runbooks()[name].text.count("leadsman query ")

@@ -7,7 +7,7 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -26,6 +26,7 @@ from streams.alerting.receivers.alertmanager import ALIVE, Alertmanager
 from streams.alerting.receivers.choose import BadReceiver, group_of, receiver
 from streams.alerting.receivers.posting import DEADLINE_SECONDS, REFUSALS
 from streams.alerting.receivers.pushing import (
+    NOWHERE,
     ROUND_SECONDS,
     SIGNATURE,
     Addresses,
@@ -690,16 +691,22 @@ def test_receivers_have_groups_of_their_own_that_stay() -> None:
     assert group_of("p", "stdout") == group_of("p", "stdout")
 
 
+def shown(told: Received, link: Addresses = NOWHERE) -> str:
+    (block,) = cast("Any", slack_message(told, link)["blocks"])
+    return str(block["text"]["text"])
+
+
 def test_a_message_of_slack_links_to_the_page_and_has_the_command_that_silences_it() -> None:
     labels = {"alertname": "NodeStalls", "cluster": "c", "node": "n1", "severity": "warning", "reason": "`x`; rm -rf"}
     firing = received()
     firing = firing._replace(alert=msgspec.structs.replace(firing.alert, labels=labels))
     firing.alert.annotations["runbook_url"] = "https://rules/NodeStalls"
-    text = str(slack_message(firing, Addresses("https://x/node?cluster=c&node=n1")))
-    assert "<https://x/node?cluster=c&amp;node=n1|Node n1>" in text
-    assert "<https://rules/NodeStalls|Runbook NodeStalls>" in text
+    text = shown(firing, Addresses("https://x/node?cluster=c&node=n1"))
+    assert (
+        "\n<https://x/node?cluster=c&amp;node=n1|Node n1> · <https://rules/NodeStalls|What to do: runbook>\n" in text
+    )
     of_node = Addresses("https://x/", "https://x/runbooks/NodeStalls?node=a|b")
-    assert "<https://x/runbooks/NodeStalls?node=a%7Cb|Runbook NodeStalls>" in str(slack_message(firing, of_node))
+    assert "<https://x/runbooks/NodeStalls?node=a%7Cb|What to do: runbook>" in str(slack_message(firing, of_node))
     firing.alert.annotations["runbook_url"] = "javascript:x"
     assert "<javascript" not in str(slack_message(firing))
     assert "`leadsman silence add alertname=NodeStalls cluster=c node=n1 --for 2h --why TEXT`" in text
@@ -711,5 +718,6 @@ def test_a_message_of_slack_links_to_the_page_and_has_the_command_that_silences_
     )
     assert "|Node n 1&gt;`rm`>" in text
     assert "`leadsman silence add alertname=NodeStalls --for 2h --why TEXT`" in text
-    over = received("resolved", end=5)
+    over = received("resolved", end=65)
     assert "silence add" not in str(slack_message(over))
+    assert "\nLasted 1 min 5 s, until 2026-01-01 00:01:05 UTC." in shown(over)

@@ -87,10 +87,10 @@ async def test_alerts_of_one_incident_are_one_thread_whose_first_message_names_t
         assert [each.get("reply_broadcast") for each in slack.messages.values()] == [None, True, None]
         await process.tell(alert("EvictionThresholdNear", "resolved", labels=MEMORY))
         assert slack.heads()[0] == "RESOLVED EvictionThresholdNear"
-        assert "In this thread fires: NodePressureLasting." in slack.texts()[0]
+        assert "Also firing in this thread: NodePressureLasting." in slack.texts()[0]
         await process.tell(alert("NodePressureLasting", "resolved", labels=PRESSURE))
         assert slack.heads()[1] == "  RESOLVED NodePressureLasting"
-        assert "In this thread" not in slack.texts()[0]
+        assert "Also firing" not in slack.texts()[0]
         await process.kill()
 
 
