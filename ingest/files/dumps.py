@@ -253,7 +253,7 @@ class _Dump:
         if not (self._pasted or self._has_logs):
             return found, self._context.at or self.newest or modified_at
         known = self._logs.uids, self._logs.nodes_of_pods
-        found += texts.completed_facts(self._pasted, found, *known, self._context.refused)
+        found += texts.completed_facts(self._pasted, found, *known, self._context.errors)
         newest = self._context.at or max(filter(None, (self.newest, self._logs.newest)), default=None)
         lines = list(
             self._logs.facts(

@@ -139,9 +139,9 @@ def _inside(path: str, *more: str) -> Measured:
         ended("fold, columns, insert")
         return report
 
-    def printed(database: Database, form: str, namespace: str) -> list[Findings]:
+    def printed(database: Database, form: str, namespace: str, stored_by: str) -> list[Findings]:
         ended("calculate, merge")
-        found = print_answer(database, form, namespace)
+        found = print_answer(database, form, namespace, stored_by)
         ended("questions and words")
         if more:
             questions.update(_asked(database))

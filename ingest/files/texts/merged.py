@@ -12,7 +12,7 @@ import msgspec
 from common.text import plain
 from ingest.files.history import Fact
 from ingest.files.lines import SourceError
-from ingest.files.texts.ages import span, zoned
+from ingest.files.texts.ages import span, with_zone
 from ingest.messages.reasons import OUT_OF, REFUSALS, is_by_kubelet
 from ingest.model.objects.base import UNKNOWN_NAME
 from ingest.resources.events import EVENTS
@@ -95,7 +95,7 @@ def _order(row: Made, node: Made) -> str:
 
 
 def _time(text: str) -> datetime:
-    return zoned(datetime.fromisoformat(text))
+    return with_zone(datetime.fromisoformat(text))
 
 
 def _without_ready(node: Made) -> Made:

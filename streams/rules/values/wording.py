@@ -101,7 +101,7 @@ def format_duration(seconds: Amount) -> Amount:
     if not isinstance(seconds, Expression):
         return in_words(seconds)
     first, seconds = shared(seconds)
-    cases = []
+    cases: list[tuple[Amount, Amount]] = []
     for (unit, length), (below, part) in pairwise(UNITS):
         rest = Expression(f"({seconds} % {length})")
         more = choose(rest >= part, phrase(_whole(rest // part), f" {below}"), "")

@@ -86,13 +86,13 @@ def test_a_row_of_markdown_is_as_wide_as_its_own_table_has_it() -> None:
 def test_cells_between_tabs_are_aligned_below_a_head() -> None:
     """A cell may be empty. Lines above the head are no rows, and tabs of other text stay."""
     table = "NAME\tREADY\tSTATUS\tNODE\nweb-0\t0/1\tEvicted\tn1\ncache-0\t\tOOMKilled\tn2\n"
-    assert tidied(f"a\tb\tc\n{table}").splitlines() == [
+    assert strip_marks(f"a\tb\tc\n{table}").splitlines() == [
         "a\tb\tc",
         "NAME     READY  STATUS     NODE",
         "web-0    0/1    Evicted    n1",
         "cache-0         OOMKilled  n2",
     ]
-    assert tidied("Name:\t\tweb-0\nNode:\t\tn1\n") == "Name:\t\tweb-0\nNode:\t\tn1\n"
+    assert strip_marks("Name:\t\tweb-0\nNode:\t\tn1\n") == "Name:\t\tweb-0\nNode:\t\tn1\n"
 
 
 @pytest.mark.parametrize(
