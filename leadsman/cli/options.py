@@ -139,13 +139,13 @@ since_until = _all(
         "--since",
         type=when,
         metavar="TIME",
-        help="Start of the range. 1h counts back from --until, else from now or the end of old data.",
+        help="Start of the range. 1h counts back from --until, else from now or, if it is old, the last observation.",
     ),
     click.option(
         "--until",
         type=when,
         metavar="TIME",
-        help="End of the range, exclusive. 1h counts back from now or the end of old data.",
+        help="End of the range, exclusive. 1h counts back from now or, if it is old, the last observation.",
     ),
 )
 

@@ -70,7 +70,7 @@ def check_cluster(db: Database) -> None:
         )
     if other := _found(db, _NOT_SPREAD if db.sharded else _ALONE):
         raise DatabaseError(
-            f"{db}: the table {other} is there already and is not {'spread' if db.sharded else 'replicate'}. "
+            f"{db}: the table {other} is there already and is not {'spread' if db.sharded else 'replicated'}. "
             "Name a new database, and copy the rows as docs/sql.md describes"
         )
 
