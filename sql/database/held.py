@@ -51,7 +51,7 @@ class SocketDatabase(Database):
             raise DatabaseError(f"{self}: the process that holds it gave no answer. Try again") from None
         if answer.status == NO_SUCH:
             raise DatabaseError(
-                f"{self}: the process that holds it (leadsman serve, mcp or land) can only read. Stop it first"
+                f"{self}: the process that holds it (leadsman serve or mcp) can only read. Stop it first"
             )
         if answer.status != OK:
             raise DatabaseError(

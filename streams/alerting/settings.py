@@ -21,7 +21,7 @@ class AlertSettings(Section):
     pagerduty_url: Annotated[str, pydantic.Field(pattern=r"^https?://\S+$")] = PAGERDUTY
     """Address of PagerDuty's events API; accounts of its EU region have another."""
     slack_token: pydantic.SecretStr | None = None
-    """Bot token for channels of Slack: it has the scopes chat:write and channels:history."""
+    """Bot token for Slack channels, with the scopes chat:write and channels:history."""
     slack_token_file: Path | None = None
     """File with the bot token, instead of `slack_token`; it is read at start."""
     slack_url: Annotated[str, pydantic.Field(pattern=r"^https?://\S+$")] = SLACK

@@ -1,23 +1,28 @@
-"""`leadsman silence`: with a database of its own, and beside a process that holds it."""
+"""`leadsman silence`: with a database of its own, and beside a process that holds it, such as a lander."""
 
 import asyncio
 import json
 import shutil
+import uuid
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 
 import pytest
+import yaml
 
 from common.clock import SYSTEM
-from components.command import Done, dsn, in_a_process, leadsman, succeeds
+from components.command import Done, dsn, in_a_process, leadsman, leadsman_process, succeeds
+from components.kafka import Kafka
+from components.processes import free_port
 from components.rows import row
+from components.telemetry import is_ready
 from fakes.clock import hurried
 from leadsman.run.beside import answering
 from leadsman.run.in_process import Announcing
 from leadsman.run.silences import SILENCES, Silences
 from sql.database.errors import DatabaseUnreachable
-from sql.database.held import SOCKET
+from sql.database.held import SOCKET, connect_to_read
 from sql.database.open import Database, connect
 from sql.landing.silences import List, answer
 from streams.alerting.silences import Silence, matchers
@@ -98,6 +103,25 @@ async def test_the_process_that_holds_an_embedded_database_answers_and_knows_at_
         assert not (db / SOCKET).exists()
         held = await meanwhile(*ADD, db=db)
     assert (held.returncode, "holds this database" in held.stderr) == (14, True)
+
+
+@pytest.mark.components("kafka")
+def test_a_lander_with_an_embedded_database_adds_silences_and_alert_reads_them(
+    kafka: Kafka, db: Path, tmp_path: Path
+) -> None:
+    port, file = free_port(), tmp_path / "leadsman.yaml"
+    topics = {"bootstrap_servers": kafka.bootstrap_servers, "topic_prefix": f"s{uuid.uuid4().hex[:8]}"}
+    file.write_text(yaml.safe_dump({"db": dsn(db), "kafka": topics, "telemetry": {"port": port}}))
+    land = leadsman_process("land", f"--config={file}", folder=tmp_path)
+    land.start()
+    try:
+        land.await_ready(lambda: is_ready(port), 90)
+        name = in_a_process(*ADD, db=db).stdout.strip()
+        silences = Silences(partial(connect_to_read, dsn(db)))  # as `leadsman alert` opens it
+        asyncio.run(silences.read())
+        assert [each.id for each in silences.known()] == [name]
+    finally:
+        land.stop()
 
 
 @pytest.mark.asyncio
