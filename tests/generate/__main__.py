@@ -6,7 +6,7 @@ from typing import Final
 
 from generate.alert_coverage import VIEW, alert_coverage
 from generate.alert_list import alert_list
-from generate.chart import CHART, chart_values
+from generate.chart import CHART, chart_values, commented_values
 from generate.churn import churn
 from generate.commands import commands
 from generate.growth import growth
@@ -31,6 +31,7 @@ FILES: Final[Mapping[str, Callable[[], str]]] = {
     SLACK: slack,
     ODD_FILES: odd_files,
     f"{CHART}/README.md": chart_values,
+    f"{CHART}/values.yaml": commented_values,
     "docs/churn.svg": churn,
     "docs/layers.svg": layers,
     "docs/growth.svg": growth,

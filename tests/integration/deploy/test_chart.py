@@ -1,6 +1,7 @@
 """The Helm chart: it renders what deploy/kubernetes has, what the API server takes, and no more than is set."""
 
 import json
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,13 +11,14 @@ import pytest
 import yaml
 
 from components.chart import CHART, MANIFESTS, helm, manifests, template
-from components.cluster.kubernetes import Cluster
+from components.cluster.kubernetes import NEWEST, Cluster
 from components.openapi import write_schemas
 from components.programs.cache import require
 from components.programs.extras import helm_program, kubeconform_program
 from generate.chart import documented
 
 DIGEST: Final = f"sha256:{'0' * 64}"
+WORKLOADS: Final = ("StatefulSet", "DaemonSet", "Deployment")
 VARIANTS: Final = {
     "as it is": (),
     "through the proxy": ("watch.kubelet=proxy", f"image.digest={DIGEST}", "namespaces.create=true"),
@@ -143,16 +145,40 @@ def test_settings_go_over_the_charts_own_and_make_pods_anew() -> None:
     assert all(each["kafka"]["bootstrap_servers"] for each in settings)
 
     def sums(objects: list[dict[str, Any]]) -> list[str]:
-        templates = [each["spec"]["template"] for each in of_kind(objects, "StatefulSet", "DaemonSet")]
+        templates = [each["spec"]["template"] for each in of_kind(objects, *WORKLOADS)]
         return [each["metadata"]["annotations"]["checksum/settings"] for each in templates]
 
     assert not set(sums(before)) & set(sums(after))
 
 
+def test_each_part_reads_the_settings() -> None:
+    for pod in of_kind(rendered(), *WORKLOADS):
+        (container,) = pod["spec"]["template"]["spec"]["containers"]
+        assert "--config=/etc/leadsman/leadsman.yaml" in container["args"]
+        (mount,) = [each for each in container["volumeMounts"] if each["name"] == "settings"]
+        assert f"{mount['mountPath']}/{mount.get('subPath', '')}" in {
+            "/etc/leadsman/",
+            "/etc/leadsman/leadsman.yaml/leadsman.yaml",
+        }
+
+
+@pytest.mark.parametrize("enabled", ["true", "false"])
+def test_the_notes_name_the_watcher_only_if_there_is_one(tmp_path: Path, enabled: str) -> None:
+    """Helm renders notes only against a cluster, so a template of a copy includes them."""
+    copy = Path(shutil.copytree(CHART, tmp_path / "chart"))
+    text = '{"kind": "Notes", "text": {{ include (print $.Template.BasePath "/NOTES.txt") . | toJson }}}'
+    (copy / "templates" / "notes.yaml").write_text(text)
+    flags = [f"--kube-version={NEWEST}", "--set=watch.kubelet=proxy", f"--set=watch.enabled={enabled}"]
+    shown = helm("template", "leadsman", str(copy), "--show-only=templates/notes.yaml", *flags)
+    notes = yaml.safe_load(shown)["text"]
+    assert "service/leadsman-page" in notes
+    assert ("exec leadsman-watch-0" in notes) == ("WARNING" in notes) == (enabled == "true")
+
+
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_each_pod_has_a_policy_and_reaches_what_its_part_needs(variant: str) -> None:
     objects = rendered(*VARIANTS[variant])
-    pods = of_kind(objects, "StatefulSet", "DaemonSet", "Deployment")
+    pods = of_kind(objects, *WORKLOADS)
     selected = {
         (policy["metadata"]["namespace"], policy["spec"]["podSelector"]["matchLabels"]["app.kubernetes.io/component"])
         for policy in of_kind(objects, "NetworkPolicy")

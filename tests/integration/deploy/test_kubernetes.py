@@ -146,7 +146,7 @@ def test_the_agent_reads_its_node_and_writes_nothing_there() -> None:
     mounts = container(agent)["volumeMounts"]
     assert from_host == {"sys", "cgroup", "stat", "meminfo", "kubelet"}
     assert all(each["readOnly"] for each in mounts if each["name"] in from_host)
-    hidden = {Path(each["mountPath"]).name for each in mounts if each["name"] == "nothing"}
+    hidden = {Path(each["mountPath"]).name for each in mounts if each["name"] == "masked"}
     assert hidden == {"pods", "pki", "device-plugins", "plugins", "plugins_registry"}
     assert {each["mountPath"] for each in mounts if each["name"] == "sys"} == {"/host/sys/devices/system"}
 
@@ -159,7 +159,7 @@ def test_what_the_agent_reads_is_of_root_alone(real_node: RealNode) -> None:
     socket = (folder / "pod-resources" / "kubelet.sock").stat()
     assert (socket.st_uid, socket.st_mode & 0o022) == (0, 0)
     mounts = container(workloads()["agent"])["volumeMounts"]
-    hidden = {Path(each["mountPath"]).name for each in mounts if each["name"] == "nothing"}
+    hidden = {Path(each["mountPath"]).name for each in mounts if each["name"] == "masked"}
     assert hidden - {each.name for each in folder.iterdir()} <= {"pki", "device-plugins"}
 
 

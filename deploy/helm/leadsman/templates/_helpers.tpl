@@ -1,10 +1,10 @@
-{{- /* Of every object of the chart. */ -}}
+{{- /* Labels of every object. */ -}}
 {{- define "leadsman-labels" -}}
 app.kubernetes.io/name: leadsman
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 
-{{- /* Of the pods of a part; takes (list $ PART). */ -}}
+{{- /* Labels of a part's pods; takes (list $ PART). */ -}}
 {{- define "leadsman-part" -}}
 {{ include "leadsman-labels" (index . 0) }}
 app.kubernetes.io/component: {{ index . 1 }}
@@ -15,7 +15,7 @@ app.kubernetes.io/component: {{ index . 1 }}
 {{ $image.repository }}:{{ $image.tag | default .Chart.AppVersion }}{{ with $image.digest }}@{{ . }}{{ end }}
 {{- end }}
 
-{{- /* The settings of all parts; `settings` goes over the rest. */ -}}
+{{- /* Settings of all parts; the value `settings` overrides the chart's. */ -}}
 {{- define "leadsman-settings" -}}
 {{- $kafka := dict "bootstrap_servers" .Values.kafka.bootstrapServers "replication_factor" .Values.kafka.replicationFactor }}
 {{- $election := dict "name" (printf "%s-watch" .Release.Name) }}
@@ -24,7 +24,7 @@ app.kubernetes.io/component: {{ index . 1 }}
 {{- toYaml (mergeOverwrite $all (deepCopy .Values.settings)) }}
 {{- end }}
 
-{{- /* What a pod is without its containers and volumes. */ -}}
+{{- /* Pod fields other than containers and volumes. */ -}}
 {{- define "leadsman-pod" -}}
 enableServiceLinks: false
 terminationGracePeriodSeconds: 45
@@ -67,9 +67,9 @@ readinessProbe:
   timeoutSeconds: 5
 {{- end }}
 
-{{- /* A part between Kafka and elsewhere. Its pods keep their names, and so their places in Kafka's groups and in the
-election: one that is replaced takes up what it had at once. Takes a dict of `top`, `part`, `values`, `replicas`, `args`, and,
-where it has them, `env`, `secret`, `optional` (a Secret that need not exist), `account` and `receiver`. */ -}}
+{{- /* StatefulSet of a part that uses Kafka: stable pod names keep group membership and the Lease across restarts. Takes a
+dict of `top`, `part`, `values`, `replicas` and `args`. Optional are `env`, `secret`, `optional` (a Secret that need not exist),
+`account` and `receiver`. */ -}}
 {{- define "leadsman-statefulset" -}}
 {{- $name := printf "%s-%s" .top.Release.Name .part }}
 {{- $labels := include "leadsman-part" (list .top .part) }}
