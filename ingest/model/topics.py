@@ -76,18 +76,18 @@ def topics(
 ) -> Topics:
     """Return the topics of one installation; installations that share Kafka have different prefixes."""
     of_records = (
-        ("nodes", "Every record about one node, keyed cluster/node: one log a node"),
-        ("cluster", "Records of no single node, keyed cluster: one log a cluster"),
+        ("nodes", "Every record about one node, keyed cluster/node: one log per node"),
+        ("cluster", "Records of no single node, keyed cluster: one log per cluster"),
         ("findings", "Findings of the analytics, keyed like the record from which they were concluded"),
         ("dead-letters", "Input that could not be decoded or made no sense, and why"),
     )
-    made = [
+    others = [
         Topic(f"{prefix}.{name}", partitions, retention_hours, what, min_insync_replicas=min_insync_replicas)
         for name, what in of_records
     ]
     what = "Alerts that fire or are resolved, keyed by fingerprint: the last message of a key is its state"
     alerts = Topic(f"{prefix}.alerts", partitions, retention_hours, what, True, min_insync_replicas)
-    return Topics(*[*made, alerts])
+    return Topics(*[*others, alerts])
 
 
 def changelogs(group: str, logs: Topics) -> Sequence[Topic]:

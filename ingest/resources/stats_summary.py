@@ -1,4 +1,4 @@
-"""The kubelet's `/stats/summary` in columns: one record a node and sample."""
+"""The kubelet's `/stats/summary` in columns: one record per node and sample."""
 
 import re
 from collections.abc import Collection, Iterable

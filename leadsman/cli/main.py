@@ -104,10 +104,10 @@ def _seen(error: click.ClickException) -> click.ClickException:
         return error
     surplus = _SURPLUS.fullmatch(error.message)
     if surplus and isinstance(error, click.UsageError) and error.ctx:
-        from leadsman.cli.surplus import meant
+        from leadsman.cli.surplus import suggestion
 
         given = [each for each in error.ctx.meta.get(_GIVEN, ()) if f"{surplus[1]} ".startswith(f"{each} ")]
-        error.message = f"{error.message}. {meant(max(given, key=len, default=''), error.ctx)}".rstrip(" .")
+        error.message = f"{error.message}. {suggestion(max(given, key=len, default=''), error.ctx)}".rstrip(" .")
     error.message = plain(error.message, MESSAGE)
     return error
 

@@ -67,9 +67,9 @@ def add(
     ends_at = until or starts_at + timedelta(seconds=for_seconds or 0.0)
     if ends_at <= max(now, starts_at):
         raise BadSilence("the silence would end before it starts, or in the past: give a later --until")
-    made = Silence(secrets.token_hex(8), matchers(labels), starts_at, ends_at, who or this_user(), why, now)
-    ask(db, Add(made))
-    click.echo(made.id)
+    silence = Silence(secrets.token_hex(8), matchers(labels), starts_at, ends_at, who or this_user(), why, now)
+    ask(db, Add(silence))
+    click.echo(silence.id)
 
 
 def this_user() -> str:

@@ -13,14 +13,14 @@ _POD: Final = "pending"
 """The parameter of `fit` that names a pod."""
 
 
-def meant(word: str, ctx: click.Context) -> str:
+def suggestion(word: str, ctx: click.Context) -> str:
     """Return a sentence with the options that take such a word; empty if the command has none."""
     if len(word) > MESSAGE or not word.strip():
         return ""
     options = {param.name: param.opts[0] for param in ctx.command.params if isinstance(param, click.Option)}
     if "db" in options and _is_file(word):
         return f"To ask about a file, replay it first: leadsman replay {argument(word)}"
-    names = (_POD,) if _POD in options and "/" in word else _taken(ctx)
+    names = (_POD,) if _POD in options and "/" in word else _naming_options(ctx)
     found = [f"{options[name]} {argument(word)}" for name in names if name in options]
     return f"Did you mean {' or '.join(filter(None, (', '.join(found[:-1]), found[-1])))}?" if found else ""
 
@@ -33,7 +33,7 @@ def _is_file(word: str) -> bool:
         return False
 
 
-def _taken(ctx: click.Context) -> tuple[str, ...]:
+def _naming_options(ctx: click.Context) -> tuple[str, ...]:
     """Return the names of options; of a saved question, those that it has."""
     question = ctx.params.get("name")
     if ctx.command.name != "query" or not question:

@@ -274,8 +274,10 @@ async def send_test(settings: Settings, to: Sequence[str]) -> list[str]:
     )
     firing = Received(alert, f"{alert.fingerprint}@{now.isoformat()}#firing", now)
     resolved = Received(replace(alert, status="resolved", ends_at=now), f"{firing.identity}#resolved", now)
-    made = [receiver_of(settings, text) for text in dict.fromkeys(to)]
-    found = await asyncio.gather(*(_tested(each, [firing, resolved] if _keeps(each) else [firing]) for each in made))
+    receivers = [receiver_of(settings, text) for text in dict.fromkeys(to)]
+    found = await asyncio.gather(
+        *(_tested(each, [firing, resolved] if _keeps(each) else [firing]) for each in receivers)
+    )
     return [each for each in found if each]
 
 

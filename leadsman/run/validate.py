@@ -58,9 +58,9 @@ async def check_kafka(settings: Settings) -> Checked:
         return Checked(what, str(error))
     except FilesUnusable as error:
         return Checked(what, explain(error))
-    made = [f"will create {', '.join(found.missing)}"] if found.missing else []
-    made += [f"will add partitions to {', '.join(found.small)}"] if found.small else []
-    return Checked(what, "", "; ".join([*made, *map(str, found.differences)]))
+    changes = [f"will create {', '.join(found.missing)}"] if found.missing else []
+    changes += [f"will add partitions to {', '.join(found.small)}"] if found.small else []
+    return Checked(what, "", "; ".join([*changes, *map(str, found.differences)]))
 
 
 def check_database(settings: Settings) -> Checked:

@@ -130,7 +130,7 @@ def _side_by_side(samples: Sequence[bytes], kinds: int) -> list[bytes]:
 def _bits(truths: bytes) -> pa.Buffer:
     """Return a bit for each byte that is 0 or 1: pyarrow's own cast would import all of its functions, and numpy."""
     size = -(-len(truths) // 8)
-    bits = sum(int.from_bytes(truths[place::8], "little") << place for place in range(8))
+    bits = sum(int.from_bytes(truths[index::8], "little") << index for index in range(8))
     return pa.py_buffer(bits.to_bytes(size, "little"))
 
 

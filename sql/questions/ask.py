@@ -113,26 +113,26 @@ def _tables_of(db: Database, sql: str) -> Iterator[str]:
     found = list(tokens(as_formatted(db, sql)))
     own = {
         token.text
-        for place, token in enumerate(found)
-        if token.is_name and at(found, place + 1).text == "AS" and at(found, place + 2).text == "("
+        for index, token in enumerate(found)
+        if token.is_name and at(found, index + 1).text == "AS" and at(found, index + 2).text == "("
     }
-    for place, token in enumerate(found):
+    for index, token in enumerate(found):
         if token.kind == "word" and token.text in {"FROM", "JOIN", "TABLE", "DESCRIBE", "IN"}:
-            yield from (name for name in _listed(found, place + 1) if name not in own)
+            yield from (name for name in _listed(found, index + 1) if name not in own)
 
 
-def _listed(found: list[Token], place: int) -> Iterator[str]:
+def _listed(found: list[Token], index: int) -> Iterator[str]:
     """Yield the names there, separated by commas; without the database, if a name has one."""
-    while at(found, place).is_name:
-        if at(found, place + 1).text == ".":
-            place += 2
-        if at(found, place + 1).text == "(" or at(found, place).text == "TABLE":
+    while at(found, index).is_name:
+        if at(found, index + 1).text == ".":
+            index += 2
+        if at(found, index + 1).text == "(" or at(found, index).text == "TABLE":
             return
-        yield at(found, place).text
-        place += 3 if at(found, place + 1).text == "AS" else 1
-        if at(found, place).text != ",":
+        yield at(found, index).text
+        index += 3 if at(found, index + 1).text == "AS" else 1
+        if at(found, index).text != ",":
             return
-        place += 1
+        index += 1
 
 
 _READ_ONLY: Final = {"readonly": 1}

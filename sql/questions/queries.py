@@ -1,4 +1,4 @@
-"""The saved queries: one file a question, its parameters bound and never put into the text.
+"""The saved queries: one file per question, its parameters bound and never put into the text.
 
 The first line of a file is `-- ` and what it answers. These lines may follow:
 

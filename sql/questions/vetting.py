@@ -110,18 +110,18 @@ def check(formatted: str, language: Language, others: frozenset[str], settings: 
     if not formatted.startswith(STATEMENTS):
         raise refusal("only SELECT, SHOW, DESCRIBE and EXPLAIN are answered here")
     found = list(tokens(formatted.replace("SHOW CREATE TABLE", "SHOW TABLE", 1)))
-    for place, token in enumerate(found):
-        before, after = at(found, place - 1), at(found, place + 1)
+    for index, token in enumerate(found):
+        before, after = at(found, index - 1), at(found, index + 1)
         if token.kind == "parameter":
             _check_parameter(token.text)
         elif token.kind == "word" and token.text in language.keywords and token.text.isupper():
             _check_keyword(token.text, after)
             if token.text == "SETTINGS":
-                _check_settings(found[place + 1 :], settings)
+                _check_settings(found[index + 1 :], settings)
         elif token.is_name:
             _check_function(token.text, before, after, language)
             if after == _DOT and token.text.lower() in others:
-                _check_table(token.text, at(found, place + 2))
+                _check_table(token.text, at(found, index + 2))
 
 
 @cache
@@ -166,26 +166,26 @@ def _language(db: Database) -> Language:
 
 def tokens(formatted: str) -> Iterator[Token]:
     """Yield the tokens of a formatted statement. Raises QueryFailed for text that cannot be part of a question."""
-    place = 0
-    while place < len(formatted):
-        found = _TOKEN.match(formatted, place)
-        if found is None and (parameter := _PARAMETER.match(formatted, place)):
+    index = 0
+    while index < len(formatted):
+        found = _TOKEN.match(formatted, index)
+        if found is None and (parameter := _PARAMETER.match(formatted, index)):
             raise refusal(
                 f"the type of the parameter {parameter[1]} has a sign that is not allowed: give a plain one, such as "
                 f"{{{parameter[1]}:String}} or {{{parameter[1]}:Array(UInt8)}}"
             )
         if found is None or found.lastgroup in {None, "comment"}:
-            raise refusal(f"{formatted[place : place + 20]!r} cannot be part of a question")
-        place = found.end()
+            raise refusal(f"{formatted[index : index + 20]!r} cannot be part of a question")
+        index = found.end()
         if found.lastgroup == "quoted":
             yield Token("quoted", found[0][1:-1])
         elif found.lastgroup != "space":
             yield Token(str(found.lastgroup), found[0])
 
 
-def at(found: Sequence[Token], place: int) -> Token:
+def at(found: Sequence[Token], index: int) -> Token:
     """Return the token there; beyond the last one, a token of kind `end`."""
-    return found[place] if 0 <= place < len(found) else _END
+    return found[index] if 0 <= index < len(found) else _END
 
 
 def _check_parameter(text: str) -> None:
@@ -230,8 +230,8 @@ def _check_table(database: str, table: Token) -> None:
 
 
 def _check_settings(given: Sequence[Token], allowed: frozenset[str]) -> None:
-    for place in range(0, len(given), 4):
-        name, equals, value, comma = (at(given, place + nth) for nth in range(4))
+    for index in range(0, len(given), 4):
+        name, equals, value, comma = (at(given, index + nth) for nth in range(4))
         if not name.is_name or name.text not in allowed:
             raise refusal(
                 f"the setting {name.text[:80]} is not allowed in a question. Allowed are {', '.join(sorted(allowed))}"

@@ -1,1 +1,1 @@
-"""The analytics, one reducer a file."""
+"""The analytics, one reducer per file."""

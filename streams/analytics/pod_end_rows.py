@@ -14,7 +14,7 @@ from streams.rules.pod_ends.when import When, is_refused_again, merge_witnesses
 
 LOG: Final = "log"
 """A line of a kubelet's log: it has the time, but the full text only at high verbosity."""
-LATE: Final = timedelta(seconds=2)
+EVENT_DELAY: Final = timedelta(seconds=2)
 """The longest time from an end to the Event about it, which has whole seconds."""
 
 
@@ -133,4 +133,4 @@ def _names_actor(row: PodEnd, known: PodEnd) -> bool:
     ended_by = known.ts if known.time_known or known.latest is None else known.latest
     # a reboot is only inferred, so an Event about the container takes precedence
     open_to = known.cause in WITHOUT_WITNESS or (known.cause, row.cause) == ("node_reboot", "liveness")
-    return open_to and row.cause not in WITHOUT_WITNESS and row.ts <= ended_by + LATE
+    return open_to and row.cause not in WITHOUT_WITNESS and row.ts <= ended_by + EVENT_DELAY

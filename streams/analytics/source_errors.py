@@ -20,7 +20,7 @@ LIMIT_SECONDS: Final = 120
 """A silence is reported after this time, and again each time it has doubled."""
 MOST_SECONDS: Final = timedelta(days=36_500).total_seconds()
 """Maximum length of a silence that is accepted, because a message can claim any number."""
-LATE: Final = timedelta(seconds=30)
+MAX_HEARTBEAT_AGE: Final = timedelta(seconds=30)
 """A heartbeat that seems older than this, compared with watches, counts as this old, because its node's clock is
 slow.
 """
@@ -44,7 +44,7 @@ def with_sign(
     known = agents.get(record.target)
     if known is not None and not known.report_seconds and record.ts < known.at + LEFT:
         return agents
-    at = record.ts if now is None else max(record.ts, now - LATE)
+    at = record.ts if now is None else max(record.ts, now - MAX_HEARTBEAT_AGE)
     return {**agents, record.target: LastHeartbeat(max(at, known.at) if known is not None else at)}
 
 

@@ -76,7 +76,7 @@ class Outbox:
             self._handed_over.append(await self._publisher.send(self._topics.findings.name, key, value, headers))
 
     async def flat(self, tables: Collection[str], record: AnyRecord, message: Message, rows: Sequence[Row]) -> None:
-        """Add the rows of a record that belong to these tables, and its samples, a message each."""
+        """Publish the rows of a record that belong to these tables, and its samples, one per message."""
         if not tables:
             return
         flat = chain(flat_samples(tables, record, message.value), flat_rows(tables, rows))

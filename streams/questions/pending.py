@@ -179,11 +179,11 @@ class _Judge:
         found = defaultdict[Outcome, list[int]](list)
         known: dict[Hashable, list[int]] = {}
         looks, room = self._looks(request), self._room(request)
-        for place, key in enumerate(zip(looks, room, self._machines(pod), near, strict=False)):
+        for index, key in enumerate(zip(looks, room, self._machines(pod), near, strict=False)):
             same = known.get(key)
             if same is None:
-                same = known[key] = found[self._outcome(self._nodes[place], request, key[2], key[3])]
-            same.append(place)
+                same = known[key] = found[self._outcome(self._nodes[index], request, key[2], key[3])]
+            same.append(index)
         return found
 
     def _outcome(self, node: NodeState, pod: PodRequest, verdict: str, near: tuple[_Words, _Words]) -> Outcome:

@@ -120,7 +120,7 @@ BOXES: Final = {
     "live": Box(2, 0, 2, "package", ("ingest.live",), "observations of one cluster, without secrets"),
     "normalize": Box(3, 0, 4, "package", ("ingest.normalize",), "observations to records"),
     "publish": Box(4, 0, 3, "package", ("ingest.kafka",), "publish in order, until Kafka has acknowledged"),
-    "records": Box(5, 0, 3, "topic", ("leadsman.nodes", "leadsman.cluster"), "one log a node, one log a cluster"),
+    "records": Box(5, 0, 3, "topic", ("leadsman.nodes", "leadsman.cluster"), "one log per node, one log per cluster"),
     "worker": Box(6, 0, 3, "package", ("streams.kafka",), "workers; states in changelogs"),
     "local": Box(6, 3, 1, "package", ("streams.local",), "without a broker"),
     "fold": Box(7, 0, 4, "package", ("streams.fold", "streams.analytics", "streams.alerting"), "records to findings"),

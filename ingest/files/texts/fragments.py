@@ -247,14 +247,14 @@ def fragments(lines: Sequence[str]) -> list[Fragment]:
     in pieces.
     """
     found = list(_commands(lines))
-    made = [Fragment(Command(), list(_lines(lines, 0, found[0][0] if found else len(lines))), 0)]
+    fragments = [Fragment(Command(), list(_lines(lines, 0, found[0][0] if found else len(lines))), 0)]
     for (_, start, command), (end, *_) in pairwise([*found, (len(lines), 0, Command())]):
-        before = made[-1]
+        before = fragments[-1]
         if command.verb == before.command.verb == "describe" and not command.name and before.command.name:
-            made[-1] = before._replace(lines=[*before.lines, "", *_lines(lines, start, end)])
+            fragments[-1] = before._replace(lines=[*before.lines, "", *_lines(lines, start, end)])
         else:
-            made.append(Fragment(command, list(_lines(lines, start, end)), start))
-    return made
+            fragments.append(Fragment(command, list(_lines(lines, start, end)), start))
+    return fragments
 
 
 def _lines(lines: Sequence[str], start: int, end: int) -> Iterator[str]:

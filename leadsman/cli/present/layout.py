@@ -135,16 +135,16 @@ def _fit_widths(columns: Sequence[Column], width: int | None, narrowest: int = 0
 def _widen_folded(chosen: Sequence[_Set], room: int) -> list[_Set]:
     """Give the width that folded names leave unused to the first folded name that then fits on one line."""
     tight = list(chosen)
-    for place, each in enumerate(chosen):
+    for index, each in enumerate(chosen):
         if any(cell_len(cell) > each.width for cell in each.column.cells) and not _is_sentence(each.column):
             parts = [part for cell in each.column.cells for part in _parts(cell, each)]
-            tight[place] = each._replace(width=max(map(cell_len, (each.column.heading, *parts))))
+            tight[index] = each._replace(width=max(map(cell_len, (each.column.heading, *parts))))
     spare = room - sum(each.width for each in tight)
-    for place, each in enumerate(tight):
+    for index, each in enumerate(tight):
         whole = max(map(cell_len, (each.column.heading, *each.column.cells)))
         if each.width < whole <= each.width + spare:
             spare -= whole - each.width
-            tight[place] = each._replace(width=whole)
+            tight[index] = each._replace(width=whole)
     return tight
 
 

@@ -70,17 +70,17 @@ def only(result: Result, names: Sequence[str]) -> Result:
     """
     if not names:
         return result
-    places_of = {name: place for place, name in enumerate(result.column_names)}
-    if "cluster" in places_of and len({row[places_of["cluster"]] for row in result.rows}) > 1:
+    index_of = {name: index for index, name in enumerate(result.column_names)}
+    if "cluster" in index_of and len({row[index_of["cluster"]] for row in result.rows}) > 1:
         names = ["cluster", *names]
-    if "time_known" in places_of and not all(row[places_of["time_known"]] for row in result.rows):
+    if "time_known" in index_of and not all(row[index_of["time_known"]] for row in result.rows):
         at = [*names].index("ts") + 1 if "ts" in names else len(names)
         names = [*names[:at], "time_known", *names[at:]]
-    places = [places_of[name] for name in dict.fromkeys(names)]
+    indexes = [index_of[name] for name in dict.fromkeys(names)]
     return Result(
-        tuple(result.column_names[place] for place in places),
-        tuple(result.column_types[place] for place in places),
-        [tuple(row[place] for place in places) for row in result.rows],
+        tuple(result.column_names[index] for index in indexes),
+        tuple(result.column_types[index] for index in indexes),
+        [tuple(row[index] for index in indexes) for row in result.rows],
     )
 
 

@@ -67,13 +67,13 @@ def _with_alerts(items: Iterable[Item], view: Overview) -> list[Item]:
     stale = {name for name, node in nodes.items() if node.stale}
     left: dict[str, list[Alert]] = {}
     for alert in _loud(view):
-        place = next((place for place, item in enumerate(found) if _is_about(alert, item)), None)
-        if place is None:
+        index = next((index for index, item in enumerate(found) if _is_about(alert, item)), None)
+        if index is None:
             if alert.firing and not _is_over(alert, nodes.get(alert.node), view.image_gc):
                 left.setdefault(alert.name, []).append(alert)
         else:
-            item = found[place]
-            found[place] = item._replace(
+            item = found[index]
+            found[index] = item._replace(
                 severity=min(item.severity, Severity.of_alert(alert.severity)),
                 now=item.now or not (alert.name in _OF_STATES or (item.signals and stale >= set(item.nodes))),
                 since=item.since or alert.starts_at,

@@ -93,7 +93,7 @@ class Chart(NamedTuple):
     def worst(self) -> int:
         """Return the point of the first line that was nearest to a threshold, or the lowest without one."""
         line = self.lines[0]
-        return min(range(len(line.at)), key=lambda place: line.lowest[place] - self._bound(line.at[place]))
+        return min(range(len(line.at)), key=lambda index: line.lowest[index] - self._bound(line.at[index]))
 
     def _bound(self, at_second: int) -> int:
         acting = (each.at(at_second) for each in self.thresholds if each.kind != "gc")
@@ -221,15 +221,15 @@ def _thresholds(group: Sequence[Margin], lines: Mapping[str, RowDict]) -> list[T
             if steps and not any((each.kind, each.steps) == (kind, steps) for each in found):
                 found.append(Threshold(kind, f"{named}{kind}", steps))
     if _kind(group) == "memory":  # the second signal has the same hard threshold as the first
-        return [each for place, each in enumerate(found) if each.kind not in {one.kind for one in found[:place]}]
+        return [each for index, each in enumerate(found) if each.kind not in {one.kind for one in found[:index]}]
     return found
 
 
 def _steps(at: Sequence[int], values: Sequence[int]) -> tuple[tuple[int, int | None], ...]:
     """Keep only the changes of a threshold; -1 means no threshold. Return nothing if there never was one."""
     known = [None if value < 0 else value for value in values]
-    changes = [0, *(place for place in range(1, len(known)) if known[place] != known[place - 1])]
-    return tuple((at[place], known[place]) for place in changes) if any(value is not None for value in known) else ()
+    changes = [0, *(index for index in range(1, len(known)) if known[index] != known[index - 1])]
+    return tuple((at[index], known[index]) for index in changes) if any(value is not None for value in known) else ()
 
 
 def _gc(settings: Sequence[RowDict], capacity: int, scope: Scope) -> list[Threshold]:

@@ -84,7 +84,7 @@ def ask_page(
     result = answer.result if answer else None
     every = as_columns(result, UTC) if result else []
     form = chosen(query, given)[0] if query else None
-    columns = [every[place] for place in _answering(result, form)] if result and form and not wide else every
+    columns = [every[index] for index in _answering(result, form)] if result and form and not wide else every
     values = {
         "form": form,
         "query": query,

@@ -234,7 +234,7 @@ class ReportLinks(Links):
     def __init__(self, nodes: Sequence[str] = (), alerts: Iterable[str] = ()) -> None:
         super().__init__()
         self.runbooks_within = sorted(set(alerts) & set(runbooks()))
-        self._keys = {name: f"node-{place}" for place, name in enumerate(nodes, start=1)}
+        self._keys = {name: f"node-{number}" for number, name in enumerate(nodes, start=1)}
 
     def key(self, name: str) -> str:
         """Return the anchor of a node in the file."""

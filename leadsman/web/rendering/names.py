@@ -127,9 +127,9 @@ def labels(frame: Frame, thresholds: Sequence[Threshold], signal: str) -> list[L
     excess = floor_y - LABEL - (TOP + HEIGHT)
     if found and excess > 0:  # the lowest ones move up
         limit = float(TOP + HEIGHT)
-        for place in range(len(found) - 1, -1, -1):
-            found[place] = found[place]._replace(y=min(found[place].y, limit))
-            limit = found[place].y - LABEL
+        for index in range(len(found) - 1, -1, -1):
+            found[index] = found[index]._replace(y=min(found[index].y, limit))
+            limit = found[index].y - LABEL
     return found
 
 

@@ -208,9 +208,9 @@ def _bounds(chart: Chart) -> tuple[float, float]:
         for _, value in each.steps
         if value is not None
     )
-    for place, (_, _, limit) in enumerate(limits):
+    for index, (_, _, limit) in enumerate(limits):
         wider = min(low, limit), max(high, limit)
-        if place == 0 or wider[1] - wider[0] <= _ROOMY * (high - low):
+        if index == 0 or wider[1] - wider[0] <= _ROOMY * (high - low):
             low, high = wider
     least = max(chart.margin.capacity * _LEAST, 4)
     pad = max((high - low) * 0.07, (least - (high - low)) / 2)
@@ -243,7 +243,7 @@ def spark(values: Sequence[float], at: Sequence[int] = (), scope: Scope | None =
     low, high = (0.0, max(*values, 1e-9)) if scope else (float(min(values)), float(max(values)))
     span = (high - low) or 1.0
     if scope is None:
-        across = [place / max(1, len(values) - 1) * 100 for place in range(len(values))]
+        across = [index / max(1, len(values) - 1) * 100 for index in range(len(values))]
     else:
         across = [(when - scope.since.timestamp()) / scope.seconds * 100 for when in at]
     flat = 10.0 if high == low else None

@@ -224,7 +224,7 @@ _FILTERS: Final[tuple[Callable[..., object], ...]] = (
 
 @cache
 def environment() -> Environment:
-    made = Environment(
+    jinja = Environment(
         loader=FileSystemLoader(FOLDER / "templates"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -232,9 +232,9 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {each.__name__: each for each in _FILTERS} | {"plain": shown, "step": step_html}
-    made.tests |= {"is_web": is_web}
-    made.globals |= {
+    jinja.filters |= {each.__name__: each for each in _FILTERS} | {"plain": shown, "step": step_html}
+    jinja.tests |= {"is_web": is_web}
+    jinja.globals |= {
         "find_at": FIND,
         "now_utc": lambda: datetime.now(UTC),
         "quick": QUICK_TEXTS,
@@ -254,7 +254,7 @@ def environment() -> Environment:
         "ALERTS_SHOWN": ALERTS_SHOWN,
         "version": _version(),
     }
-    return made
+    return jinja
 
 
 def render(template: str, links: Links, values: Mapping[str, Any]) -> str:

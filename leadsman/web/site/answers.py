@@ -46,8 +46,8 @@ async def sent(request: web.Request, body: bytes, content_type: str = HTML, file
         return response
     try:
         async with asyncio.timeout(TAKEN_WITHIN_SECONDS):
-            for place in range(0, len(body), PIECE):
-                await response.write(body[place : place + PIECE])
+            for start in range(0, len(body), PIECE):
+                await response.write(body[start : start + PIECE])
     except TimeoutError:
         if request.transport is not None:
             request.transport.abort()

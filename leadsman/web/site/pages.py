@@ -43,7 +43,7 @@ _NAMED: Final = {
 """Page and parameter of a path that ends in a name."""
 
 
-def meant(path: str, query: str) -> str:
+def suggested_address(path: str, query: str) -> str:
     """Return the address that a path without a page probably means, with its query, still quoted; empty if there is
     none. Trailing slashes and letter case are ignored: `/runbooks`, `/NUMA/`, `/node/NAME/`.
     """

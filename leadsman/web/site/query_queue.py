@@ -36,7 +36,7 @@ class Busy(Exception):
 
 @dataclass(slots=True)
 class _Kept:
-    made: asyncio.Task[bytes]
+    task: asyncio.Task[bytes]
     readers: int = 0
 
 
@@ -86,16 +86,16 @@ class QueryQueue:
             if len(self._kept) >= MOST_KEPT:
                 raise self._refused()
             kept = self._kept[key] = _Kept(detached(_awaited(make)))
-            kept.made.add_done_callback(partial(self._forget, key, kept))
+            kept.task.add_done_callback(partial(self._forget, key, kept))
         kept.readers += 1
         try:
-            return await asyncio.shield(kept.made)
+            return await asyncio.shield(kept.task)
         finally:
             kept.readers -= 1
-            if not kept.readers and not kept.made.done():
+            if not kept.readers and not kept.task.done():
                 self.abandoned += 1
                 del self._kept[key]
-                kept.made.cancel()
+                kept.task.cancel()
 
     async def look(self) -> None:
         """Check regularly whether an idle database answers, until cancelled."""
@@ -114,7 +114,7 @@ class QueryQueue:
     async def close(self) -> None:
         """End running queries, and accept no new ones."""
         for kept in self._kept.values():
-            kept.made.cancel()
+            kept.task.cancel()
         if self._running is not None:
             await self._end(*self._running[:2])
         if self._ending:
@@ -162,10 +162,10 @@ class QueryQueue:
         with self._db.another() as other:
             other.kill(stop)
 
-    def _forget(self, key: Hashable, kept: _Kept, made: asyncio.Task[bytes]) -> None:
-        if made.cancelled():
+    def _forget(self, key: Hashable, kept: _Kept, task: asyncio.Task[bytes]) -> None:
+        if task.cancelled():
             return
-        keep = KEPT_SECONDS if made.exception() is None else 0.0
+        keep = KEPT_SECONDS if task.exception() is None else 0.0
         asyncio.get_running_loop().call_later(keep, self._drop, key, kept)
 
     def _drop(self, key: Hashable, kept: _Kept) -> None:

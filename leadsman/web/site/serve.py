@@ -35,12 +35,12 @@ from leadsman.web.site.pages import (
     Request,
     empty_page,
     find_of,
-    meant,
     node_of,
     numa_of,
     overview_of,
     runbook_of,
     runbooks_of,
+    suggested_address,
 )
 from leadsman.web.site.query_queue import Busy, QueryQueue
 from sql.database.errors import DatabaseError
@@ -176,7 +176,7 @@ class Site:
         try:
             return await handler(request)
         except web.HTTPNotFound:
-            address = meant(request.path, request.rel_url.raw_query_string)
+            address = suggested_address(request.path, request.rel_url.raw_query_string)
             if address not in {"", request.path_qs}:
                 return web.Response(status=303, headers={"Location": address})
             return note(404, "There is no such page", ["The address names no page of Leadsman."], _links(request))
@@ -205,7 +205,7 @@ class Site:
 
     async def _runbook(self, request: web.Request) -> web.StreamResponse:
         name = request.match_info["name"].removesuffix(".md")
-        if name not in runbooks() and (address := meant(request.path, request.rel_url.raw_query_string)):
+        if name not in runbooks() and (address := suggested_address(request.path, request.rel_url.raw_query_string)):
             raise Redirect(address)
         act = partial(runbook_of, request=Request.of(dict(request.query)), name=name, now=self._now)
         return await sent(request, await self._shared(request, partial(self._queue.run, _encode_in_thread, act)))

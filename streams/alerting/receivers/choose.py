@@ -85,13 +85,13 @@ def receiver(
         return SlackChannel(address, _token(slack_token), link, more, slack_url)
     if not _is_url(address):
         raise BadReceiver(f"{kind}: its address cannot be used: {ALLOWED}")
-    made: dict[str, Callable[[], Receiver]] = {
+    receivers: dict[str, Callable[[], Receiver]] = {
         "alertmanager": lambda: Alertmanager(address),
         "webhook": lambda: webhook(address, webhook_secret),
         "teams": lambda: teams(address),
         "slack": lambda: slack(address, link, more),
     }
-    return made[kind]()
+    return receivers[kind]()
 
 
 def _token(given: str | Path) -> str:

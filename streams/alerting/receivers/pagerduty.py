@@ -65,7 +65,7 @@ _COLORS: Final = {"critical": "attention", "warning": "warning"}
 
 
 def teams(url: str, clock: Clock = SYSTEM) -> Pushed:
-    """Sends a message for each change. Teams does not deduplicate: after a crash a message may come twice."""
+    """Sends a message for each change. Teams does not deduplicate: after a crash a message can be delivered twice."""
     return of_json(Poster("teams", url, clock), message)
 
 

@@ -234,7 +234,7 @@ class SlackChannel(Pushed):
                     break
         except Refused as error:
             log.warning(
-                "earlier messages in Slack cannot be read, so after a restart one may come twice: a bot needs the "
+                "earlier messages in Slack cannot be read, so after a restart one may be sent twice: a bot needs the "
                 "scope channels:history, or groups:history for a private channel",
                 receiver=self.name,
                 reason=str(error),

@@ -80,7 +80,7 @@ def version(row: Row) -> int:
     """Return the version that the table of a row computes, as a number of at most 63 bits."""
     *flags, last = (getattr(row, name) for name in _VERSIONS[type(row)])
     number = (last - EPOCH) // _MICROSECOND if isinstance(last, datetime) else int(last)
-    return number + sum(1 << _FIRST_FLAG - place for place, flag in enumerate(flags) if flag)
+    return number + sum(1 << _FIRST_FLAG - index for index, flag in enumerate(flags) if flag)
 
 
 def has_flag(number: int, row: Row, name: str) -> bool:

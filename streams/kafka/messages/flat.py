@@ -1,4 +1,4 @@
-"""Encodes flat messages: one JSON object a row, one topic a table, for consumers of a single table.
+"""Encodes flat messages: one JSON object per row, one topic per table, for consumers of a single table.
 
 `leadsman.flat.<table>` has the columns of that table. Its key is that of the log, `cluster/node` or `cluster`, so a
 node's rows arrive in their order. A later row replaces an earlier one of the same natural key, as in the table.

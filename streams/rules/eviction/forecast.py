@@ -195,13 +195,13 @@ def _off(above: Errors) -> Callable[[float], float] | None:
 
 
 def _learned(due: Due, above: Errors, below: Errors, seconds: float, value: int) -> tuple[Due, Errors, Errors]:
-    for place, waiting in enumerate(due):
+    for index, waiting in enumerate(due):
         if waiting is not None and seconds >= waiting[0]:
             error = value - waiting[1]
-            after = place + 1
-            above = (*above[:place], _mean(above[place], max(error, 0.0)), *above[after:])
-            below = (*below[:place], _mean(below[place], max(-error, 0.0)), *below[after:])
-            due = (*due[:place], None, *due[after:])
+            after = index + 1
+            above = (*above[:index], _mean(above[index], max(error, 0.0)), *above[after:])
+            below = (*below[:index], _mean(below[index], max(-error, 0.0)), *below[after:])
+            due = (*due[:index], None, *due[after:])
     return due, above, below
 
 
@@ -274,8 +274,8 @@ def _filled(errors: Errors) -> Sequence[float]:
 
 def _error_at(errors: Sequence[float], seconds: float) -> float:
     """Interpolate the errors; beyond the last distance they grow with the distance."""
-    place = bisect_left(AHEAD, seconds)
-    if place == len(AHEAD):
+    index = bisect_left(AHEAD, seconds)
+    if index == len(AHEAD):
         return errors[-1] * seconds / AHEAD[-1]
-    before, error = (AHEAD[place - 1], errors[place - 1]) if place else (0.0, 0.0)
-    return error + (errors[place] - error) * (seconds - before) / (AHEAD[place] - before)
+    before, error = (AHEAD[index - 1], errors[index - 1]) if index else (0.0, 0.0)
+    return error + (errors[index] - error) * (seconds - before) / (AHEAD[index] - before)

@@ -17,7 +17,7 @@ MAX_TIMES: Final = 40
 """Number of times of a kind that are kept, because later witnesses can complete them."""
 RESTART: Final = timedelta(minutes=15)
 """The longest time from the end of a container to the Event that its machine was rebooted."""
-LATE: Final = timedelta(minutes=1)
+EVENT_DELAY: Final = timedelta(minutes=1)
 """The longest time from a start after the reboot to that Event, which waits for the node's first status."""
 DRAINS: Final = ("DeprovisioningTerminating", "DisruptionTerminating", "ScaleDown")
 """Reasons of Events with which Karpenter and the cluster autoscaler drain a node on purpose."""
@@ -128,6 +128,7 @@ def was_rebooted(
     A container that began after the reboot ended by something else, and so may one that was not started again.
     """
     return started_at is not None and any(
-        ended_at - LATE <= at <= min(ended_at + RESTART, started_at + LATE) and (began_at is None or began_at < at)
+        ended_at - EVENT_DELAY <= at <= min(ended_at + RESTART, started_at + EVENT_DELAY)
+        and (began_at is None or began_at < at)
         for at in machine.rebooted
     )

@@ -56,8 +56,8 @@ def scored(
         plugins[name] = found if isinstance(found, str) else [weight * each for each in found]
     return Scores(
         {
-            node.node: {name: None if isinstance(of, str) else of[place] for name, of in plugins.items()}
-            for place, node in enumerate(passing)
+            node.node: {name: None if isinstance(of, str) else of[index] for name, of in plugins.items()}
+            for index, node in enumerate(passing)
         },
         {name: of for name, of in plugins.items() if isinstance(of, str)},
     )
@@ -124,8 +124,8 @@ def _topology_spread(pod: PodRequest, nodes: Sequence[NodeState], passing: Seque
     rated = [each for each in passing if keys <= each.labels.keys()]
     sums = [0.0] * len(rated)
     for each in wanted:
-        for place, crowd in enumerate(_crowds(each, pod, among, rated)):
-            sums[place] += crowd
+        for index, crowd in enumerate(_crowds(each, pod, among, rated)):
+            sums[index] += crowd
     rounded = dict(zip((each.node for each in rated), map(_rounded, sums), strict=True))
     low, high = min(rounded.values(), default=0), max(rounded.values(), default=0)
     if not wanted:

@@ -12,7 +12,7 @@ import pytest
 
 from leadsman.cli.exits import EXIT_NO_DATABASE, EXIT_NO_KUBECONFIG, EXIT_NO_SOURCE, EXIT_USAGE
 from leadsman.cli.given import ReadableFile
-from leadsman.cli.surplus import meant
+from leadsman.cli.surplus import suggestion
 from paths import ROOT
 from unit.leadsman.cli.test_lazy import HEAVY
 
@@ -144,13 +144,13 @@ def test_a_word_with_a_zero_byte_or_in_a_closed_folder_is_no_file(monkeypatch: p
     """A shell cannot pass a zero byte, and the root user may read every folder."""
     ctx = click.Context(click.Command("query", params=[click.Option(["--db"]), click.Option(["--node"])]))
     ctx.params["name"] = "nodes"
-    assert meant("a\x00b", ctx) == r"Did you mean --node 'a\x00b'?"
+    assert suggestion("a\x00b", ctx) == r"Did you mean --node 'a\x00b'?"
 
     def closed(path: Path) -> bool:
         raise PermissionError(str(path))
 
     monkeypatch.setattr(Path, "exists", closed)
-    assert meant("closed/a", ctx) == "Did you mean --node closed/a?"
+    assert suggestion("closed/a", ctx) == "Did you mean --node closed/a?"
 
 
 def test_a_file_that_may_not_be_read_is_reported_as_such(tmp_path: Path) -> None:

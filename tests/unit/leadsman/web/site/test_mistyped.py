@@ -2,7 +2,7 @@
 
 import pytest
 
-from leadsman.web.site.pages import meant
+from leadsman.web.site.pages import suggested_address
 
 
 @pytest.mark.parametrize(
@@ -17,11 +17,11 @@ from leadsman.web.site.pages import meant
     ],
 )
 def test_a_path_leads_to_the_page_that_it_means(path: str, query: str, page: str) -> None:
-    assert meant(path, query) == page
+    assert suggested_address(path, query) == page
 
 
 @pytest.mark.parametrize(
     "path", ["//node.example/", "/runbooks//node.example", "/static/x", "/ask/nodes", "/metrics/"]
 )
 def test_a_path_that_means_no_page_leads_nowhere(path: str) -> None:
-    assert meant(path, "a=b") == ""
+    assert suggested_address(path, "a=b") == ""
