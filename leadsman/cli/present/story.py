@@ -172,7 +172,7 @@ def _print_cluster(
     seen = found.view.evidence
     # statistics of known nodes, and bad input, are reported separately
     missing = gaps(seen._replace(sampled_nodes=seen.nodes or seen.sampled_nodes, bad=0))
-    _uncertain(found.view, missing if seen.seen else (), console)
+    _uncertain(found.view, missing if seen.seen or found.items else (), console)
     return found
 
 
