@@ -218,7 +218,7 @@ def test_a_hundred_rejected_pods_of_a_controller_are_one_line_and_one_card(datab
         where = {"node": f"n{nth % 2}", "pod": f"web-{nth}", "uid": f"u{nth}"}
         ts = T0 + (timedelta(hours=1) if nth == 100 else timedelta(seconds=nth))
         rows.append(row(NumaAdmissionFailure, ts=ts, explanation="it asked for 8", **where, **of))
-        rows.append(row(PodEnd, ts=ts, updated_at=ts, **where, **owned))
+        rows.append(row(PodEnd, ts=ts, updated_at=ts, time_known=True, **where, **owned))
     store(database, *rows)
     found = dicts(database, "SELECT what FROM story WHERE kind IN ('numa', 'pod_end', 'rejection') ORDER BY ts")
     lines = [each["what"] for each in found]
