@@ -39,7 +39,7 @@ from streams.rules.scheduling.blind_spot import NOT_PLACED
 from streams.rules.scheduling.constraints import DEFAULT_SCHEDULER
 from streams.rules.scheduling.fit_machine import FULL_PCPUS_ONLY, TRUE
 from streams.rules.scheduling.selectors import COMPARISONS, OPERATORS
-from streams.rules.values.expressions import Amount, Expression, literal
+from streams.rules.values.expressions import Expression, Operand, literal
 
 
 def _columns(*names: str) -> list[Expression]:
@@ -70,7 +70,7 @@ def _observed_signals_sql() -> str:
     return f"arrayFilter((signal, observed) -> observed, {list(needs)}, [{conditions}])"
 
 
-def _layout_sql() -> Amount:
+def _layout_sql() -> Operand:
     capacities = (
         f"coalesce(s.{each}_{amount}, 0)"
         for each in ("nodefs", "imagefs", "containerfs")
@@ -115,7 +115,7 @@ def _requirements_sql() -> str:
     return f"(labels, wanted) -> arrayAll(r -> multiIf({', '.join(cases)}, 0), wanted)"
 
 
-def _sentence_sql(sentence: Callable[..., Amount]) -> Amount:
+def _sentence_sql(sentence: Callable[..., Operand]) -> Operand:
     words = sentence(**{name: Expression(name) for name in signature(sentence).parameters})
     return literal(words) if isinstance(words, str) else words
 
@@ -131,7 +131,7 @@ _NODE_CREATION: Final = (
 """Creation time of each Node object; older rows are about an earlier node of the same name."""
 CHANGE_SORT_KEY: Final = f"(ts, indexOf({[*CHANGES]}, change))"
 """SQL sort key of a pod's changes: by time, and at the same time in the order of CHANGES."""
-RULES: Final[Mapping[str, Amount]] = {
+RULES: Final[Mapping[str, Operand]] = {
     "latest_change": CHANGE_SORT_KEY,
     "meets": _requirements_sql(),
     "layout": _layout_sql(),

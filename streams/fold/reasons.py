@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from streams.rules.eviction.signals import PID_AVAILABLE, is_low
-from streams.rules.values.expressions import Amount, choose, is_null, shared
+from streams.rules.values.expressions import Operand, choose, is_null, shared
 from streams.rules.values.wording import (
     counted,
     first_of,
@@ -29,12 +29,12 @@ _CPU_STEP: Final = 50
 _DROPPED: Final = "a key that is set drops the defaults of all others."
 
 
-def stalled(resource: Amount, share: Amount) -> Amount:
+def stalled(resource: Operand, share: Operand) -> Operand:
     """Describe a time in which all tasks of a node waited (PSI)."""
     return phrase("work stalled on ", resource, " for ", share, " of a minute")
 
 
-def imbalance(cause: Amount, share: Amount, requested_ratio: Amount, mean_ratio: Amount) -> Amount:
+def imbalance(cause: Operand, share: Operand, requested_ratio: Operand, mean_ratio: Operand) -> Operand:
     """Explain why pods request far more or less of a node than of others; `share` is of pods, 0 to 1."""
     much = percent(share, 100)
     nowhere = " of its pods can run nowhere else because of their node selector or affinity."
@@ -61,8 +61,8 @@ def imbalance(cause: Amount, share: Amount, requested_ratio: Amount, mean_ratio:
 
 
 def before_not_ready(
-    conditions: Amount, evictions: Amount, memory_full_percent: Amount, io_full_percent: Amount, was_seen: Amount
-) -> Amount:
+    conditions: Operand, evictions: Operand, memory_full_percent: Operand, io_full_percent: Operand, was_seen: Operand
+) -> Operand:
     """Describe the pressure before a node was not Ready: its conditions, and how long work stalled in a minute."""
     memory, io = stalled("memory", percent(memory_full_percent)), stalled("I/O", percent(io_full_percent))
     found = joined(
@@ -77,7 +77,7 @@ def before_not_ready(
     return first_of((nothing & (was_seen == 0), "unknown"), (first == "", "no pressure was seen"), otherwise=found)
 
 
-def without_threshold(signal: Amount, thresholds_assumed: Amount) -> Amount:
+def without_threshold(signal: Operand, thresholds_assumed: Operand) -> Operand:
     return first_of(
         (thresholds_assumed, "No /configz was seen; this kubelet has no default for it."),
         (signal == PID_AVAILABLE, "It has no default, and evictionHard does not set it."),
@@ -85,11 +85,11 @@ def without_threshold(signal: Amount, thresholds_assumed: Amount) -> Amount:
     )
 
 
-def unguarded(reason: Amount, consequence: Amount) -> Amount:
+def unguarded(reason: Operand, consequence: Operand) -> Operand:
     return phrase(reason, " ", consequence)
 
 
-def guard(signal: Amount) -> Amount:
+def guard(signal: Operand) -> Operand:
     """Say what sets a threshold; mergeDefaultEvictionSettings has none for a signal without a default."""
     or_merged = choose(
         signal == PID_AVAILABLE, f"; {_DROPPED}", ", or mergeDefaultEvictionSettings (1.33 and later)."
@@ -98,12 +98,12 @@ def guard(signal: Amount) -> Amount:
 
 
 def memory_difference(
-    memory_available_bytes: Amount,
-    inactive_file_bytes: Amount,
-    uncounted_bytes: Amount,
-    active_file_bytes: Amount,
-    reclaimable_slab_bytes: Amount,
-) -> Amount:
+    memory_available_bytes: Operand,
+    inactive_file_bytes: Operand,
+    uncounted_bytes: Operand,
+    active_file_bytes: Operand,
+    reclaimable_slab_bytes: Operand,
+) -> Operand:
     """Explain `memory.available` and MemAvailable, in bytes; the first is null if it was not sampled."""
     left_out = phrase(" and ", format_bytes(uncounted_bytes), " of kernel memory that does not count as used")
     unknown = "; no statistics of the kubelet within a minute are known"
@@ -120,11 +120,11 @@ def memory_difference(
 
 
 def nearly_full(
-    available_bytes: Amount, capacity_bytes: Amount, inodes_free: Amount, inodes: Amount, images_known: Amount
-) -> Amount:
+    available_bytes: Operand, capacity_bytes: Operand, inodes_free: Operand, inodes: Operand, images_known: Operand
+) -> Operand:
     """Warn of a file system that is nearly full and has no eviction signal; otherwise empty."""
 
-    def few_inodes(few: Amount) -> Amount:
+    def few_inodes(few: Operand) -> Operand:
         return choose(is_low(few, inodes), phrase(format_number(few), " of ", format_number(inodes), " inodes"), "")
 
     few_bytes = phrase(format_bytes(available_bytes), " of ", format_bytes(capacity_bytes))
@@ -135,25 +135,25 @@ def nearly_full(
 
 
 def sizing(
-    outside_pods: Amount,
-    step: Amount,
-    advised_reserved: Amount,
-    fastest_fall: Amount,
-    advised_threshold: Amount,
-    measured_seconds: Amount,
-) -> Amount:
+    outside_pods: Operand,
+    step: Operand,
+    advised_reserved: Operand,
+    fastest_fall: Operand,
+    advised_threshold: Operand,
+    measured_seconds: Operand,
+) -> Operand:
     """Show the arithmetic behind the advice of `node_sizing`; null is not known."""
 
-    def shown(value: Amount) -> Amount:
+    def shown(value: Operand) -> Operand:
         return choose(step == _CPU_STEP, phrase(format_number(value), "m"), format_bytes(value))
 
-    def reserve(most: Amount) -> Amount:
+    def reserve(most: Operand) -> Operand:
         used = phrase(
             "Reserve: at most ", shown(most), " was used outside of pods; times 1.25, rounded up to a multiple of "
         )
         return phrase(used, choose(step == _CPU_STEP, "50m", "64 MiB"), ", is ", shown(advised_reserved), ".")
 
-    def threshold(most: Amount) -> Amount:
+    def threshold(most: Operand) -> Operand:
         times = "times 2, rounded up to a multiple of 16 MiB, at least 100 MiB, is "
         fell = phrase("Threshold: what is available fell by at most ", format_bytes(most), " in 10 s; ", times)
         return phrase(fell, format_bytes(advised_threshold), ".")
@@ -165,7 +165,7 @@ def sizing(
     return choose(first == "", unknown, reckoned)
 
 
-REASONS: Final[Mapping[str, Callable[..., Amount]]] = {
+REASONS: Final[Mapping[str, Callable[..., Operand]]] = {
     each.__name__: each
     for each in (
         *(imbalance, before_not_ready, without_threshold, unguarded, guard, memory_difference, nearly_full, sizing),

@@ -10,8 +10,8 @@ from typing import Final
 from streams.fold.reasons import stalled
 from streams.fold.titles import capital, ready_unknown
 from streams.rules.eviction.shortage import NO_NEW_PODS, PRESSURES
-from streams.rules.eviction.signals import CONSEQUENCES, RESOURCES, SIGNALS, measured
-from streams.rules.values.expressions import Amount, choose
+from streams.rules.eviction.signals import CONSEQUENCES, RESOURCES, SIGNALS, describe_signal
+from streams.rules.values.expressions import Operand, choose
 from streams.rules.values.wording import (
     amount_left,
     counted,
@@ -26,7 +26,7 @@ from streams.rules.values.wording import (
     truncate,
 )
 
-_NAMES: Final = {each: capital(measured(each)) for each in SIGNALS}
+_NAMES: Final = {each: capital(describe_signal(each)) for each in SIGNALS}
 _CONSEQUENCES: Final = {each: CONSEQUENCES[RESOURCES[each]] for each in SIGNALS}
 _UNDER: Final = {condition: f" under {pressure}" for condition, pressure in PRESSURES.items()}
 
@@ -35,7 +35,7 @@ def kubelet_started() -> str:
     return "The kubelet started."
 
 
-def ran_low(signal: Amount, resource: Amount, lowest: Amount, capacity: Amount) -> Amount:
+def ran_low(signal: Operand, resource: Operand, lowest: Operand, capacity: Operand) -> Operand:
     """Describe the least amount left of a signal without a threshold."""
     of_bytes = (resource == "memory") | (resource == "ephemeral-storage")
     ran = phrase(
@@ -44,7 +44,7 @@ def ran_low(signal: Amount, resource: Amount, lowest: Amount, capacity: Amount) 
     return phrase(ran, lookup(_CONSEQUENCES, signal))
 
 
-def rejected(pods: Amount, seconds: Amount, condition: Amount, owners: Amount) -> Amount:
+def rejected(pods: Operand, seconds: Operand, condition: Operand, owners: Operand) -> Operand:
     """Describe pods that one node rejected one after another."""
     why = lookup(_UNDER, condition)
     why = choose(why == "", _prefixed(": ", condition), why)
@@ -55,18 +55,18 @@ def rejected(pods: Amount, seconds: Amount, condition: Amount, owners: Amount) -
 
 def ended(
     *,
-    pods: Amount,
-    pod: Amount,
-    times: Amount,
-    ending: Amount,
-    timed: Amount,
-    has_earliest: Amount,
-    has_latest: Amount,
-    earliest: Amount,
-    latest: Amount,
-    explanation: Amount,
-    words: Amount,
-) -> Amount:
+    pods: Operand,
+    pod: Operand,
+    times: Operand,
+    ending: Operand,
+    timed: Operand,
+    has_earliest: Operand,
+    has_latest: Operand,
+    earliest: Operand,
+    latest: Operand,
+    explanation: Operand,
+    words: Operand,
+) -> Operand:
     """Describe pods of a node that ended alike; `pod` names the only one, and `words` are the kubelet's.
 
     `timed` is the number of ends with a known time; if it is 0, there may be bounds.
@@ -87,7 +87,7 @@ def ended(
     return phrase(who, ending, again, ".", when, _prefixed(" ", explanation), _quoted(words))
 
 
-def ended_by_event(pods: Amount, pod: Amount, ending: Amount, by_taint: Amount, words: Amount) -> Amount:
+def ended_by_event(pods: Operand, pod: Operand, ending: Operand, by_taint: Operand, words: Operand) -> Operand:
     """Describe pods whose end only Events show; `pod` names the only one."""
     one = pods == 1
     who = choose(one, phrase("Pod ", pod, " was "), phrase(format_number(pods), " pods were "))
@@ -95,24 +95,24 @@ def ended_by_event(pods: Amount, pod: Amount, ending: Amount, by_taint: Amount, 
     return phrase(who, ending, choose(by_taint, of_nodes, _quoted_after_colon(words)))
 
 
-def images_removed(images: Amount, freed: Amount) -> Amount:
+def images_removed(images: Operand, freed: Operand) -> Operand:
     were = choose(images == 1, " was removed.", " were removed.")
     return phrase("The kubelet's log: ", counted(images, "image"), " of ", format_bytes(freed), were)
 
 
 def not_admitted(
     *,
-    pods: Amount,
-    pod: Amount,
-    owner: Amount,
-    namespace: Amount,
-    seconds: Amount,
-    nodes: Amount,
-    reason: Amount,
-    untimed: Amount,
-    explanation: Amount,
-    words: Amount,
-) -> Amount:
+    pods: Operand,
+    pod: Operand,
+    owner: Operand,
+    namespace: Operand,
+    seconds: Operand,
+    nodes: Operand,
+    reason: Operand,
+    untimed: Operand,
+    explanation: Operand,
+    words: Operand,
+) -> Operand:
     """Describe pods of one owner for which NUMA nodes had no room; the last rejection is explained."""
     one = pods == 1
     who = choose(one, phrase("Pod ", pod, " was"), phrase(_pods(pods, owner, namespace), " were"))
@@ -123,11 +123,11 @@ def not_admitted(
     return phrase(who, " not admitted", within, where, ": ", reason, ". ", last, explanation, when, _quoted(words))
 
 
-def disagreement(explanation: Amount) -> Amount:
+def disagreement(explanation: Operand) -> Operand:
     return phrase("NUMA sources disagree: ", explanation)
 
 
-def late_joiners(explanation: Amount, fits: Amount, would_fit: Amount) -> Amount:
+def late_joiners(explanation: Operand, fits: Operand, would_fit: Operand) -> Operand:
     """Describe nodes that joined later, and the largest request that fits now and if most_allocated had placed the
     pods.
     """
@@ -136,7 +136,7 @@ def late_joiners(explanation: Amount, fits: Amount, would_fit: Amount) -> Amount
     return phrase("NUMA, late joiners: ", explanation, choose(would_fit > fits, more, ""), ".")
 
 
-def readiness(state: Amount, again: Amount, message: Amount, timed: Amount) -> Amount:
+def readiness(state: Operand, again: Operand, message: Operand, timed: Operand) -> Operand:
     """Describe a change of a Node's condition Ready; a table of kubectl has neither its time nor its message."""
     ended = choose(timed, ".", ". It became so at or before this time.")
     return first_of(
@@ -146,21 +146,21 @@ def readiness(state: Amount, again: Amount, message: Amount, timed: Amount) -> A
     )
 
 
-def readiness_by_event(is_ready: Amount) -> Amount:
+def readiness_by_event(is_ready: Operand) -> Operand:
     return choose(
         is_ready, "The node is Ready again, according to an Event.", "The node is not Ready, according to an Event."
     )
 
 
-def began_often(condition: Amount, times: Amount) -> Amount:
+def began_often(condition: Operand, times: Operand) -> Operand:
     return phrase(
         condition, ": an Event counts ", format_number(times), " starts; only the last one's time is known."
     )
 
 
 def machine_event(
-    reason: Amount, called_off: Amount, by_machine_config: Amount, component: Amount, message: Amount
-) -> Amount:
+    reason: Operand, called_off: Operand, by_machine_config: Operand, component: Operand, message: Operand
+) -> Operand:
     """Describe an Event about a node's machine; `by_machine_config` if OpenShift's machine config causes it."""
     shutdown = choose(
         called_off, "The machine's shutdown was cancelled.", "The machine is shutting down, according to its kubelet."
@@ -175,35 +175,35 @@ def machine_event(
     )
 
 
-def problem(condition: Amount, begins: Amount, words: Amount) -> Amount:
+def problem(condition: Operand, begins: Operand, words: Operand) -> Operand:
     """Describe a condition that another program than the kubelet sets."""
     shows = phrase(" reports a problem", _quoted_after_colon(words))
     return phrase("Condition ", condition, choose(begins, shows, " no longer reports a problem."))
 
 
-def cordon(cordoned: Amount) -> Amount:
+def cordon(cordoned: Operand) -> Operand:
     return choose(cordoned, f"The node is cordoned: {NO_NEW_PODS}.", "The node is no longer cordoned.")
 
 
-def cordon_by_event(cordoned: Amount, by_event: Amount) -> Amount:
+def cordon_by_event(cordoned: Operand, by_event: Operand) -> Operand:
     """Describe a cordon that only an Event shows, not a Node object."""
     ends = choose(by_event, "The node is no longer cordoned, according to an Event.", cordon(False))
     return choose(cordoned, f"The node is cordoned, according to an Event: {NO_NEW_PODS}.", ends)
 
 
-def tasks_stalled(resource: Amount, percent: Amount, seconds: Amount, swapped: Amount) -> Amount:
+def tasks_stalled(resource: Operand, percent: Operand, seconds: Operand, swapped: Operand) -> Operand:
     """Describe a time in which all tasks of a node waited (PSI); `percent` is that of the worst minute."""
     swap = choose(swapped > 0, phrase("; ", format_bytes(swapped), " of swap was in use"), "")
     most = stalled(resource, phrase("up to ", format_number(percent), " %"))
     return phrase("For ", format_duration(seconds), ", ", most, swap, ".")
 
 
-def setting(nodes: Amount, problem: Amount, advice: Amount) -> Amount:
+def setting(nodes: Operand, problem: Operand, advice: Operand) -> Operand:
     """Describe a problem of settings that several nodes share."""
     return phrase(choose(nodes == 1, "", phrase("On ", counted(nodes, "node"), ": ")), problem, " ", advice)
 
 
-def silenced(until: Amount, author: Amount, matchers: Amount, comment: Amount) -> Amount:
+def silenced(until: Operand, author: Operand, matchers: Operand, comment: Operand) -> Operand:
     return phrase(
         "Alerts are silenced until ",
         date_time(until),
@@ -216,66 +216,66 @@ def silenced(until: Amount, author: Amount, matchers: Amount, comment: Amount) -
     )
 
 
-def pending(pods: Amount, pod: Amount, owner: Amount, namespace: Amount, state: Amount, why: Amount) -> Amount:
+def pending(pods: Operand, pod: Operand, owner: Operand, namespace: Operand, state: Operand, why: Operand) -> Operand:
     who = choose(pods == 1, phrase("Pod ", pod, " is Pending"), phrase(_pods(pods, owner, namespace), " are Pending"))
     return phrase(who, " and ", state, choose(why == "", ".", phrase(": ", why)))
 
 
 def warning(
-    reason: Amount, at_least: Amount, times: Amount, objects: Amount, thing: Amount, message: Amount
-) -> Amount:
+    reason: Operand, at_least: Operand, times: Operand, objects: Operand, thing: Operand, message: Operand
+) -> Operand:
     """Describe Events of one reason; `thing` is their object if they have only one."""
     often = phrase(choose(at_least, ", at least ", ", "), counted(times, "time"))
     on = choose(objects == 1, phrase(", ", thing), phrase(", on ", format_number(objects), " objects"))
     return phrase(reason, often, on, _prefixed(": ", truncate(message, 160)))
 
 
-def fell_silent(seconds: Amount) -> Amount:
+def fell_silent(seconds: Operand) -> Operand:
     """Describe a kubelet without statistics; `seconds` is how long the cluster was observed after the last sample."""
     observed = phrase("the cluster was observed for another ", format_duration(seconds))
     return phrase("No statistics of this kubelet were read after this time; ", observed, ".")
 
 
-def unsampled(without: Amount, nodes: Amount) -> Amount:
+def unsampled(without: Operand, nodes: Operand) -> Operand:
     seen = phrase(format_number(without), " of ", counted(nodes, "node"))
     return phrase("No kubelet statistics of ", seen, " were seen: their remaining room is unknown.")
 
 
-def partial(resource: Amount, entries: Amount) -> Amount:
+def partial(resource: Operand, entries: Operand) -> Operand:
     """Describe a reducer whose state lost some entries."""
     dropped = counted(entries, "entry", "entries")
     return phrase("Verdicts from ", resource, " are partial from here on: ", dropped, " did not fit into its state.")
 
 
 def event_seen(
-    reason: Amount, object_kind: Amount, namespace: Amount, object_name: Amount, message: Amount
-) -> Amount:
+    reason: Operand, object_kind: Operand, namespace: Operand, object_name: Operand, message: Operand
+) -> Operand:
     thing = phrase(choose(namespace == "", "", phrase(namespace, "/")), object_name)
     return phrase(reason, " of ", object_kind, " ", thing, _prefixed(": ", message))
 
 
-def pod_changed(namespace: Amount, pod: Amount, change: Amount, phase: Amount, reason: Amount) -> Amount:
+def pod_changed(namespace: Operand, pod: Operand, change: Operand, phase: Operand, reason: Operand) -> Operand:
     return joined(", ", phrase("Pod ", namespace, "/", pod, " ", change), phase, reason)
 
 
-def _pods(pods: Amount, owner: Amount, namespace: Amount) -> Amount:
+def _pods(pods: Operand, owner: Operand, namespace: Operand) -> Operand:
     return phrase(format_number(pods), " pods", _prefixed(" of ", owner), " in ", namespace)
 
 
-def _prefixed(words: str, text: Amount) -> Amount:
+def _prefixed(words: str, text: Operand) -> Operand:
     return choose(text == "", "", phrase(words, text))
 
 
-def _quoted_after_colon(words: Amount) -> Amount:
+def _quoted_after_colon(words: Operand) -> Operand:
     """Return the end of a sentence: a full stop if there are no words."""
     return choose(words == "", ".", phrase(': "', words, '"'))
 
 
-def _quoted(words: Amount) -> Amount:
+def _quoted(words: Operand) -> Operand:
     return choose(words == "", "", phrase(' The kubelet: "', words, '"'))
 
 
-SENTENCES: Final[Mapping[str, Callable[..., Amount]]] = {
+SENTENCES: Final[Mapping[str, Callable[..., Operand]]] = {
     each.__name__: each
     for each in (
         *(

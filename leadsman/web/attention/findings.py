@@ -17,7 +17,7 @@ from leadsman.web.reading.words import duration, plainly, sentence, unit
 from streams.fold.findings import BLIND_VERDICTS, BROKEN_GC, image_gc_head
 from streams.fold.titles import capital, free_cpus
 from streams.rules.eviction.shortage import FAMILIES, WHILE_UNDER_PRESSURE
-from streams.rules.eviction.signals import CONSEQUENCES, RESOURCES, Reading, is_low, measured, unguarded_of
+from streams.rules.eviction.signals import CONSEQUENCES, RESOURCES, Reading, describe_signal, is_low, unguarded_of
 from streams.rules.values.wording import amount_left
 
 
@@ -74,7 +74,7 @@ def _unguarded(view: Overview) -> Iterator[Item]:
         step = f"Find what uses it; add {margin.signal} to evictionHard, and keep its other keys"
         yield kinds.UNGUARDED.item(
             f"{_BELOW[resource]} nearly used up, without a threshold",
-            f"{_of(view, name, f'{measured(margin.signal)}: {left}')}. {CONSEQUENCES[resource]}",
+            f"{_of(view, name, f'{describe_signal(margin.signal)}: {left}')}. {CONSEQUENCES[resource]}",
             nodes,
             resource,
             step=Step(step, "unguarded_signals"),
@@ -92,11 +92,11 @@ def unguarded_margins(margins: Iterable[Margin]) -> frozenset[str]:
 def _met(view: Overview, resource: str, which: str, nodes: Mapping[str, Sequence[Margin]], *, now: bool) -> Item:
     signals = distinct(margin.signal for margins in nodes.values() for margin in margins)
     name, margins = min(nodes.items(), key=lambda each: min(margin.room for margin in each[1]))
-    what = [measured(signal) for signal in signals]
+    what = [describe_signal(signal) for signal in signals]
     are = "are below their" if unit(signals[0]) != "bytes" else "is below its"
     by_state: dict[str, list[str]] = {}
     for margin in margins:
-        by_state.setdefault(margin.stands, []).append(measured(margin.signal))
+        by_state.setdefault(margin.stands, []).append(describe_signal(margin.signal))
     alone = "; ".join(f"{', '.join(names)}: {stands}" for stands, names in by_state.items())
     return (
         (kinds.HARD_MET if which == "hard" else kinds.SOFT_MET)

@@ -15,7 +15,7 @@ from leadsman.web.reading.scope import BadScope, Scope
 from leadsman.web.reading.settings import STEPS, Steps
 from leadsman.web.reading.words import percent
 from streams.rules.eviction.shortage import FAMILIES
-from streams.rules.eviction.signals import RESOURCES, measured
+from streams.rules.eviction.signals import RESOURCES, describe_signal
 
 AHEAD_SECONDS: Final = 86_400.0
 MOST_SOON: Final = 8
@@ -236,7 +236,7 @@ def _words(node: NodeLine, level: Level, left: float | None, room: str) -> str:
 
 
 def _left(nearest: Margin | None, left: float) -> str:
-    signal = "" if nearest is None else measured(nearest.signal)
+    signal = "" if nearest is None else describe_signal(nearest.signal)
     return f"{signal}: below the threshold" if left < 0 else f"{signal}: {percent(left)} left"
 
 

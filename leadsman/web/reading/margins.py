@@ -8,7 +8,7 @@ from common.durations import ahead_in_words, spread_in_words
 from leadsman.web.reading.ask import RowDict, by_node
 from leadsman.web.reading.words import amount
 from streams.fold.titles import near
-from streams.rules.eviction.signals import measured
+from streams.rules.eviction.signals import describe_signal
 from streams.rules.eviction.thresholds import first_met
 
 SOON_SECONDS: Final = 3600.0
@@ -79,7 +79,7 @@ class Margin(NamedTuple):
     @property
     def nearest(self) -> str:
         """Return a sentence, without a full stop, about the threshold that is met or will be met first."""
-        return f"{measured(self.signal)}: {self.stands}"
+        return f"{describe_signal(self.signal)}: {self.stands}"
 
     @property
     def stands(self) -> str:

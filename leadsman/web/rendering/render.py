@@ -41,7 +41,7 @@ from leadsman.web.rendering.node_table import PAGE, Line, Narrowing, common_suff
 from leadsman.web.rendering.plot import ChartData, Plot, axis_of, plot_of, spark, strip_of
 from streams.alerting.runbook import runbooks
 from streams.fold.findings import BLIND_VERDICTS, BROKEN_GC, image_gc_head
-from streams.rules.eviction.signals import measured
+from streams.rules.eviction.signals import describe_signal
 
 FOLDER: Final = Path(__file__).parent
 STATIC: Final = FOLDER / "static"
@@ -217,7 +217,7 @@ def _make_visible(value: object) -> object:
 
 _FILTERS: Final[tuple[Callable[..., object], ...]] = (
     *(words.amount, words.clock, words.count, words.duration, words.timestamp, words.percent, words.resource),
-    *(words.sentence, words.size, group_alerts, measured, counted, address_time, json_block),
+    *(words.sentence, words.size, group_alerts, describe_signal, counted, address_time, json_block),
     *(absent, age, freshness, gaps, looked_at, nothing_found, timed, spark),
 )
 

@@ -13,7 +13,7 @@ from streams.fold.findings import EvictionSignal
 from streams.fold.reasons import guard, without_threshold
 from streams.fold.reducer import NoState
 from streams.fold.titles import near
-from streams.rules.eviction.signals import CONSEQUENCES, RESOURCES, Reading, is_low, measured, unguarded_of
+from streams.rules.eviction.signals import CONSEQUENCES, RESOURCES, Reading, describe_signal, is_low, unguarded_of
 from streams.rules.eviction.thresholds import first_to_act
 from streams.rules.values.wording import amount_left
 
@@ -87,7 +87,7 @@ def _near(row: EvictionSignal, resource: str, settings: Settings) -> Holds:
     assumed = f" {row.assumption}" if row.thresholds_assumed else ""
     return Holds(
         {"resource": resource},
-        f"Node {name(row.node)}: {measured(row.signal)} ({row.signal}): {left}",
+        f"Node {name(row.node)}: {describe_signal(row.signal)} ({row.signal}): {left}",
         f"Below the threshold{grace} the kubelet evicts pods, one after the other. "
         f"{EVICTION_ADVICE[resource]}. See which pod is next: leadsman query next_eviction.{assumed}",
         at_once=row.hard_met or row.soft_met or _seconds_left(row, settings) < settings.for_seconds,
@@ -99,7 +99,7 @@ def _bare(row: EvictionSignal, resource: str) -> Holds:
     why = without_threshold(row.signal, row.thresholds_assumed and not row.intended_by)
     return Holds(
         {"resource": resource},
-        f"Node {name(row.node)}: {measured(row.signal)} ({row.signal}): {left}, and no eviction threshold",
+        f"Node {name(row.node)}: {describe_signal(row.signal)} ({row.signal}): {left}, and no eviction threshold",
         f"{CONSEQUENCES[resource]} {EVICTION_ADVICE[resource]}. {why} {guard(row.signal)}",
         at_once=row.available * 100 < row.capacity,
     )

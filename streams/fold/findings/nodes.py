@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 from common.amounts import size
 from streams.fold.findings.row import row
-from streams.rules.values.expressions import Amount, is_null
+from streams.rules.values.expressions import Operand, is_null
 from streams.rules.values.wording import first_of
 
 
@@ -44,7 +44,7 @@ class NodeRow(NamedTuple):
 _UNSAID: Final = "Unsaid"
 
 
-def ready_state(deleted: Amount, ready: Amount, message: Amount) -> Amount:
+def ready_state(deleted: Operand, ready: Operand, message: Operand) -> Operand:
     """Return Ready, NotReady or Unknown by a condition; Unsaid if it was not in the input, Gone without a Node."""
     return first_of(
         (deleted, "Gone"),

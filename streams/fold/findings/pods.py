@@ -6,13 +6,13 @@ from typing import Final, NamedTuple
 from streams.fold.findings.row import row
 from streams.fold.titles import OUT_OF_MEMORY
 from streams.rules.pod_ends.when import DRAINERS
-from streams.rules.values.expressions import Amount
+from streams.rules.values.expressions import Operand
 
 CHANGES: Final = ("pending", "bound", "updated", "finished", "deleted")
 """Changes of a pod, in the order in which those that were seen at the same time happened."""
 
 
-def is_waiting(change: Amount, phase: Amount) -> Amount:
+def is_waiting(change: Operand, phase: Operand) -> Operand:
     """Tell whether a pod was Pending after a change, scheduled or not."""
     return (change == "pending") | ((phase == "Pending") & (change != "finished") & (change != "deleted"))
 

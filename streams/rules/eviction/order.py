@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from streams.rules.eviction import signals
 from streams.rules.eviction.signals import Layout
-from streams.rules.values.expressions import Amount, either
+from streams.rules.values.expressions import Operand, either
 from streams.rules.values.version import is_at_least
 
 UNEXPLAINED: Final = 0.1
@@ -95,35 +95,35 @@ MEASURES: Final[Mapping[Layout, Mapping[str, Measure]]] = {layout: _measures(lay
 PROCESSES_COUNT_SINCE: Final = 20
 """Minor version since which processes are compared; before, only priority was."""
 
-Amounts: TypeAlias = tuple[Amount, ...]
+Amounts: TypeAlias = tuple[Operand, ...]
 Comparison: TypeAlias = Callable[..., Amounts]
 _Key: TypeAlias = tuple[int, int, int, int, str, str, str, int]
 _COMPARED: Final = 4
 """The part of a key that the kubelet compares; namespace, name and uid after it only break ties."""
 
 
-def sort_key(is_pid: Amount, counts_processes: Amount) -> Comparison:
+def sort_key(is_pid: Operand, counts_processes: Operand) -> Comparison:
     """Return the sort key of (has_stats, usage, request, discount, priority): the lowest pod is evicted first."""
     return either(is_pid, either(counts_processes, _by_processes, _by_priority), _by_usage)
 
 
-def _by_usage(has_stats: Amount, usage: Amount, request: Amount, discount: Amount, priority: Amount) -> Amounts:
+def _by_usage(has_stats: Operand, usage: Operand, request: Operand, discount: Operand, priority: Operand) -> Amounts:
     """Compare missing stats, exceeding, priority, then usage above the request: lower is evicted first,
     so each is stated the other way round. Without stats only the priority counts further.
     """
     return has_stats, has_stats & (usage <= request), priority, has_stats * (discount - usage)
 
 
-def _by_processes(has_stats: Amount, usage: Amount, _: Amount, __: Amount, priority: Amount) -> Amounts:
+def _by_processes(has_stats: Operand, usage: Operand, _: Operand, __: Operand, priority: Operand) -> Amounts:
     """Compare priority, missing stats, then processes (1.20 and later)."""
     return priority, has_stats, 0, has_stats * (0 - usage)
 
 
-def _by_priority(_: Amount, __: Amount, ___: Amount, ____: Amount, priority: Amount) -> Amounts:
+def _by_priority(_: Operand, __: Operand, ___: Operand, ____: Operand, priority: Operand) -> Amounts:
     return priority, 0, 0, 0
 
 
-def exceeds(is_pid: Amount, has_stats: Amount, usage: Amount, request: Amount) -> Amount:
+def exceeds(is_pid: Operand, has_stats: Operand, usage: Operand, request: Operand) -> Operand:
     """Tell whether a pod uses more than it requests; processes have no request."""
     return has_stats & (usage > request) & (is_pid == 0)
 

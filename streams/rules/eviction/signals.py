@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from ingest.model.samples import NodeSample
-from streams.rules.values.expressions import Amount, choose, most
+from streams.rules.values.expressions import Operand, choose, most
 
 MEMORY_AVAILABLE: Final = "memory.available"
 ALLOCATABLE_MEMORY_AVAILABLE: Final = "allocatableMemory.available"
@@ -74,7 +74,7 @@ class Observed(NamedTuple):
     capacity: int
 
 
-def measured(signal: str) -> str:
+def describe_signal(signal: str) -> str:
     """Return a signal in words, such as "inodes of the node's file system"; an unknown one stays unchanged."""
     return _MEASURED.get(signal, signal)
 
@@ -135,13 +135,13 @@ def layout_of(sample: NodeSample) -> Layout:
 
 
 def layout(
-    nodefs: Amount,
-    nodefs_inodes: Amount,
-    imagefs: Amount,
-    imagefs_inodes: Amount,
-    containerfs: Amount,
-    containerfs_inodes: Amount,
-) -> Amount:
+    nodefs: Operand,
+    nodefs_inodes: Operand,
+    imagefs: Operand,
+    imagefs_inodes: Operand,
+    containerfs: Operand,
+    containerfs_inodes: Operand,
+) -> Operand:
     """Return the layout by the capacities of the file systems, in bytes and inodes. Unknown inputs are 0."""
     return choose(
         _may_share_file_system(imagefs, imagefs_inodes, nodefs, nodefs_inodes),
@@ -158,12 +158,12 @@ _cached_layout: Final[Callable[..., Layout]] = lru_cache(8192)(layout)
 """The capacities of a node rarely change."""
 
 
-def _may_share_file_system(one: Amount, one_inodes: Amount, other: Amount, other_inodes: Amount) -> Amount:
+def _may_share_file_system(one: Operand, one_inodes: Operand, other: Operand, other_inodes: Operand) -> Operand:
     is_unknown, are_inodes_unknown = (one == 0) | (other == 0), (one_inodes == 0) | (other_inodes == 0)
     return is_unknown | ((one == other) & (are_inodes_unknown | (one_inodes == other_inodes)))
 
 
-def uncounted_memory(usage: Amount, total: Amount, free: Amount, anonymous: Amount, file: Amount) -> Amount:
+def uncounted_memory(usage: Operand, total: Operand, free: Operand, anonymous: Operand, file: Operand) -> Operand:
     """Return the bytes in use that the kubelet does not count.
 
     Newer kubelets report anonymous memory plus page cache, without kernel memory. Older ones report everything that
@@ -175,8 +175,8 @@ def uncounted_memory(usage: Amount, total: Amount, free: Amount, anonymous: Amou
 
 
 def held_back_memory(
-    free: Amount, active_file: Amount, inactive_file: Amount, slab: Amount, available: Amount
-) -> Amount:
+    free: Operand, active_file: Operand, inactive_file: Operand, slab: Operand, available: Operand
+) -> Operand:
     """Return how much of free, file-cache and slab memory MemAvailable leaves out."""
     return most(free + active_file + inactive_file + slab - available, 0)
 
@@ -219,11 +219,11 @@ def _is_alike(one: Reading, other: Reading) -> bool:
     return bool(is_near(one.available, one.capacity, other.available, other.capacity))
 
 
-def is_low(available: Amount, capacity: Amount, percent: Amount = LOW_PERCENT) -> Amount:
+def is_low(available: Operand, capacity: Operand, percent: Operand = LOW_PERCENT) -> Operand:
     """Tell whether so little is left that a signal without a threshold is reported."""
     return available * 100 < capacity * percent
 
 
-def is_near(available: Amount, capacity: Amount, other_available: Amount, other_capacity: Amount) -> Amount:
+def is_near(available: Operand, capacity: Operand, other_available: Operand, other_capacity: Operand) -> Operand:
     """Tell whether two readings can be of one file system; they can be some seconds apart."""
     return (capacity == other_capacity) & (abs(available - other_available) * 100 <= capacity)

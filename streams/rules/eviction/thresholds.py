@@ -17,7 +17,7 @@ from common.errors import BadValue
 from ingest.model.objects.node import KubeletConfiguration, Node
 from streams.rules.eviction import signals
 from streams.rules.eviction.signals import IMAGEFS_AVAILABLE, MEMORY_AVAILABLE, NODEFS_AVAILABLE, RESOURCES, Layout
-from streams.rules.values.expressions import Amount, Expression
+from streams.rules.values.expressions import Expression, Operand
 from streams.rules.values.quantity import InvalidQuantity, base_units
 from streams.rules.values.version import is_at_least
 
@@ -53,7 +53,7 @@ class NodeThresholds(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     """True if the hard thresholds are the version's defaults, because no configuration has them."""
 
 
-def first_met(hard: Amount, soft: Amount) -> Amount:
+def first_met(hard: Operand, soft: Operand) -> Operand:
     """Return the higher of two thresholds, which a falling signal meets first; None or null without any."""
     if isinstance(hard, Expression):
         return Expression(f"if(ifNull({soft} > {hard}, {hard} IS NULL), {soft}, {hard})")

@@ -1,6 +1,6 @@
 """The arithmetic of the kubelet's image garbage collection (rules: image-gc-loop).
 
-Functions of an `Amount` take numbers or columns of a view (`streams.rules.values.expressions`).
+Functions of an `Operand` take numbers or columns of a view (`streams.rules.values.expressions`).
 """
 
 from datetime import timedelta
@@ -8,7 +8,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from streams.rules.eviction import signals
 from streams.rules.eviction.signals import Layout
-from streams.rules.values.expressions import Amount, choose, least, most
+from streams.rules.values.expressions import Operand, choose, least, most
 
 DEFAULT_HIGH_PERCENT: Final = 85
 DEFAULT_LOW_PERCENT: Final = 80
@@ -40,17 +40,17 @@ def usage_percent(available_bytes: int | None, capacity_bytes: int | None) -> in
     return int(percent_used(available_bytes or 0, capacity)) if capacity > 0 else None
 
 
-def percent_used(available: Amount, capacity: Amount) -> Amount:
+def percent_used(available: Operand, capacity: Operand) -> Operand:
     """Return 100 minus the whole percents that are available, as the kubelet does. Capacity 0 counts as 1."""
     return 100 - _available(available, capacity) * 100 // most(1, capacity)
 
 
-def wanted_bytes(available: Amount, capacity: Amount, low_percent: Amount) -> Amount:
+def wanted_bytes(available: Operand, capacity: Operand, low_percent: Operand) -> Operand:
     """Return the bytes to free until usage is at the low threshold; negative below it."""
     return capacity * (100 - low_percent) // 100 - _available(available, capacity)
 
 
-def verdict(percent: Amount, capacity: Amount, high_percent: Amount, maximum_age_seconds: Amount) -> Amount:
+def verdict(percent: Operand, capacity: Operand, high_percent: Operand, maximum_age_seconds: Operand) -> Operand:
     """Return the `Verdict`, by usage and capacity of the image file system."""
     return choose(
         is_disabled(high_percent, maximum_age_seconds),
@@ -74,7 +74,7 @@ def decide(
     return ImageGcDecision(found, percent, wanted)
 
 
-def is_disabled(high_percent: Amount, maximum_age_seconds: Amount = 0) -> Amount:
+def is_disabled(high_percent: Operand, maximum_age_seconds: Operand = 0) -> Operand:
     """Tell whether image GC never runs; a maximum age (1.29 and later) keeps it running even at 100 percent."""
     return (high_percent == 100) & (maximum_age_seconds == 0)  # noqa: PLR2004  # percent
 
@@ -104,5 +104,5 @@ _IMAGE_FILE_SYSTEM: Final = {
 }
 
 
-def _available(available: Amount, capacity: Amount) -> Amount:
+def _available(available: Operand, capacity: Operand) -> Operand:
     return most(0, least(available, capacity))

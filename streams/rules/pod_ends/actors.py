@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from ingest.model.objects.event import Event
 from streams.rules.events.messages import message_body
 from streams.rules.pod_ends.causes import Cause
-from streams.rules.values.expressions import Amount, is_among, starts_with_match
+from streams.rules.values.expressions import Operand, is_among, starts_with_match
 from streams.rules.values.wording import first_of
 
 MAX_LEAD: Final = timedelta(minutes=2)
@@ -111,7 +111,7 @@ def claim_of(event: Event) -> PodEndClaim | None:
     return author and PodEndClaim(author.cause, author.actor, involved.namespace, involved.name, involved.uid)
 
 
-def _wrote(author: _Author, component: Amount, reason: Amount, text: Amount) -> Amount:
+def _wrote(author: _Author, component: Operand, reason: Operand, text: Operand) -> Operand:
     """Tell whether an author wrote an Event, whose `text` lacks the prefix of combined Events.
 
     The rules from here on take values of an Event or columns of a query (`streams.rules.values.expressions`).
@@ -121,13 +121,13 @@ def _wrote(author: _Author, component: Amount, reason: Amount, text: Amount) -> 
     return matches & starts_with_match(text, author.text_pattern)
 
 
-def evicted_by(component: Amount, reason: Amount, text: Amount) -> Amount:
+def evicted_by(component: Operand, reason: Operand, text: Operand) -> Operand:
     """Return who evicted a pod if an Event was written after its eviction; an empty text for any other Event."""
     evictors = [author for author in _AUTHORS if author.follows_eviction]
     return first_of(*((_wrote(each, component, reason, text), each.actor) for each in evictors), otherwise="")
 
 
-def marked_for_taint(component: Amount, reason: Amount, text: Amount) -> Amount:
+def marked_for_taint(component: Operand, reason: Operand, text: Operand) -> Operand:
     """Tell whether an Event says that a pod is deleted for a taint of its node."""
     [author] = (each for each in _AUTHORS if each.cause == "taint_manager")
     return _wrote(author, component, reason, text)

@@ -11,7 +11,7 @@ from ingest.model.objects.pod import ContainerTerminated
 from streams.rules.pod_ends.causes import SIGKILL, SIGTERM, is_shutdown, known_code
 from streams.rules.pod_ends.when import When
 from streams.rules.scheduling.selectors import NODE_NAME, Terms, meets_any
-from streams.rules.values.expressions import Amount, is_among
+from streams.rules.values.expressions import Operand, is_among
 
 MAX_TIMES: Final = 40
 """Number of times of a kind that are kept, because later witnesses can complete them."""
@@ -52,7 +52,7 @@ class Machine(msgspec.Struct, frozen=True):
     """Labels of its Node as last seen; None if it was not seen."""
 
 
-def concerns_machine(kind: Amount, reason: Amount, component: Amount) -> Amount:
+def concerns_machine(kind: Operand, reason: Operand, component: Operand) -> Operand:
     """Tell whether an Event is about a node's machine, for example a drain or a reboot."""
     configured = is_among(component, _CONFIGURERS) & is_among(reason, (*CONFIGURES, "FailedToDrain"))
     return (kind == "Node") & (is_among(reason, (*DRAINS, INTERRUPTED, *_ENDS)) | configured)

@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 import msgspec
 
 from ingest.model.objects.pod import LabelSelector, MatchExpression, NodeSelectorTerm
-from streams.rules.values.expressions import Amount
+from streams.rules.values.expressions import Operand
 
 NODE_NAME: Final = ":name"
 """Stands for the field metadata.name of a node beside its labels: no label has a colon."""
@@ -63,14 +63,14 @@ def _term(term: NodeSelectorTerm) -> Iterator[Requirement]:
         yield Requirement(NODE_NAME, field.operator, field.values or []) if is_name else NOTHING[0]
 
 
-OPERATORS: Final[Mapping[str, Callable[[Amount, Amount], Amount]]] = {
+OPERATORS: Final[Mapping[str, Callable[[Operand, Operand], Operand]]] = {
     "In": lambda is_there, is_listed: is_there & is_listed,
     "NotIn": lambda is_there, is_listed: (is_there & is_listed) == 0,
     "Exists": lambda is_there, _: is_there,
     "DoesNotExist": lambda is_there, _: is_there == 0,
 }
 """Tests of a label by operator: from whether it is there, and whether its value is among the wanted ones."""
-COMPARISONS: Final[Mapping[str, Callable[[Amount, Amount], Amount]]] = {
+COMPARISONS: Final[Mapping[str, Callable[[Operand, Operand], Operand]]] = {
     "Gt": lambda have, bound: have > bound,
     "Lt": lambda have, bound: have < bound,
 }

@@ -11,11 +11,11 @@ from functools import partial
 from typing import Any, Final, TypeAlias
 from zlib import crc32
 
-Amount: TypeAlias = Any
+Operand: TypeAlias = Any
 """An argument or result of a rule: an integer, a truth or a word, or the `Expression` of one in SQL."""
 
 
-def _operator(form: str) -> Callable[["Expression", Amount], "Expression"]:
+def _operator(form: str) -> Callable[["Expression", Operand], "Expression"]:
     return lambda one, other: Expression(form.format(one, sql_of(other)))
 
 
@@ -53,7 +53,7 @@ class Expression:
         return Expression(f"abs({self})")
 
 
-def shared(value: Amount) -> tuple[Amount, Amount]:
+def shared(value: Operand) -> tuple[Operand, Operand]:
     """Return a value for its first use in an expression, and for the others: the engine then plans it once."""
     if not isinstance(value, Expression) or value.sql.isidentifier():
         return value, value
@@ -61,44 +61,44 @@ def shared(value: Amount) -> tuple[Amount, Amount]:
     return Expression(f"({value} AS {name})"), Expression(name)
 
 
-def choose(condition: Amount, then: Amount, otherwise: Amount) -> Amount:
+def choose(condition: Operand, then: Operand, otherwise: Operand) -> Operand:
     if isinstance(condition, Expression):
         return Expression(f"if({condition}, {sql_of(then)}, {sql_of(otherwise)})")
     return then if condition else otherwise
 
 
 def either(
-    condition: Amount, one: Callable[..., tuple[Amount, ...]], other: Callable[..., tuple[Amount, ...]]
-) -> Callable[..., tuple[Amount, ...]]:
+    condition: Operand, one: Callable[..., tuple[Operand, ...]], other: Callable[..., tuple[Operand, ...]]
+) -> Callable[..., tuple[Operand, ...]]:
     """Choose one of two functions; for an `Expression` as condition, return one that chooses among their amounts."""
     if isinstance(condition, Expression):
         return lambda *given: tuple(map(partial(choose, condition), one(*given), other(*given)))
     return one if condition else other
 
 
-def least(one: Amount, other: Amount) -> Amount:
+def least(one: Operand, other: Operand) -> Operand:
     if isinstance(one, Expression) or isinstance(other, Expression):
         return Expression(f"least({sql_of(one)}, {sql_of(other)})")
     return min(one, other)
 
 
-def most(one: Amount, other: Amount) -> Amount:
+def most(one: Operand, other: Operand) -> Operand:
     if isinstance(one, Expression) or isinstance(other, Expression):
         return Expression(f"greatest({sql_of(one)}, {sql_of(other)})")
     return max(one, other)
 
 
-def is_null(amount: Amount) -> Amount:
+def is_null(amount: Operand) -> Operand:
     return Expression(f"isNull({amount})") if isinstance(amount, Expression) else amount is None
 
 
-def is_among(amount: Amount, names: tuple[str, ...]) -> Amount:
+def is_among(amount: Operand, names: tuple[str, ...]) -> Operand:
     if isinstance(amount, Expression):
         return Expression(f"{amount} IN ({', '.join(map(literal, names))})")
     return amount in names
 
 
-def starts_with_match(text: Amount, pattern: str) -> Amount:
+def starts_with_match(text: Operand, pattern: str) -> Operand:
     """Tell whether a text starts with a match of a pattern that RE2 and Python read alike."""
     if isinstance(text, Expression):
         return Expression(f"match({text}, {literal('^(?:' + pattern + ')')})")
@@ -111,5 +111,5 @@ def literal(text: str) -> str:
     return f"'{escaped}'"
 
 
-def sql_of(amount: Amount) -> str:
+def sql_of(amount: Operand) -> str:
     return literal(amount) if isinstance(amount, str) else str(amount)

@@ -12,7 +12,7 @@ from sql.database.open import Database
 from streams.fold.reasons import REASONS
 from streams.fold.sentences import SENTENCES
 from streams.rules.eviction.signals import CONDITIONS, SIGNALS
-from streams.rules.values.expressions import Amount, Expression, literal
+from streams.rules.values.expressions import Expression, Operand, literal
 from streams.rules.values.wording import format_bytes, format_duration
 
 CASES: Final = 30
@@ -79,7 +79,7 @@ def _column(value: Any) -> Expression:
             return Expression(f"toInt64({value})")
 
 
-def _of_engine(database: Database, composed: list[Amount]) -> list[str]:
+def _of_engine(database: Database, composed: list[Operand]) -> list[str]:
     (row,) = database.query(
         "SELECT [" + ", ".join(literal(x) if isinstance(x, str) else str(x) for x in composed) + "]"
     ).rows
@@ -89,7 +89,7 @@ def _of_engine(database: Database, composed: list[Amount]) -> list[str]:
 @pytest.mark.parametrize("name", SAID)
 def test_a_view_says_what_python_says(name: str, database: Database) -> None:
     rng = random.Random(name)  # noqa: S311 - cases, not secrets
-    sentence: Callable[..., Amount] = SAID[name]
+    sentence: Callable[..., Operand] = SAID[name]
     names = tuple(signature(sentence).parameters)
     given = [{each: rng.choice(_OF.get(each, TEXTS)) for each in names} for _ in range(CASES if names else 1)]
     found = _of_engine(database, [sentence(**{each: _column(of[each]) for each in names}) for of in given])
@@ -98,6 +98,6 @@ def test_a_view_says_what_python_says(name: str, database: Database) -> None:
 
 @pytest.mark.parametrize(("words", "values"), [(format_bytes, BYTES), (format_duration, SECONDS)])
 def test_amounts_are_written_alike(
-    words: Callable[[Amount], Amount], values: tuple[int, ...], database: Database
+    words: Callable[[Operand], Operand], values: tuple[int, ...], database: Database
 ) -> None:
     assert _of_engine(database, [words(_column(each)) for each in values]) == [words(each) for each in values]

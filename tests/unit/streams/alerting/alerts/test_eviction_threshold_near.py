@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.alert_log import GIB, AlertLog, at, changed, image_gc, signal
-from streams.rules.eviction.signals import RESOURCES, SIGNALS, measured
+from streams.rules.eviction.signals import RESOURCES, SIGNALS, describe_signal
 
 FIRING = ["firing EvictionThresholdNear"]
 
@@ -73,7 +73,7 @@ def test_a_signal_is_reported_in_words_and_then_once_as_the_kubelet_spells_it(na
         log = AlertLog()
         log(0, signal(name, soft_threshold=2 * GIB, soft_grace_seconds=90.0, **near))
         (summary,), (description,) = log.summaries, log.descriptions
-        assert summary.startswith(f"Node n: {measured(name)} ({name}): ")
+        assert summary.startswith(f"Node n: {describe_signal(name)} ({name}): ")
         assert f"{summary} {description}".count(name) == 1
         assert [labels["resource"] for labels in log.labels] == [RESOURCES[name]]
 

@@ -12,8 +12,8 @@ from streams.rules.eviction.signals import (
     SIGNALS,
     Layout,
     Observed,
+    describe_signal,
     layout_of,
-    measured,
     observe,
 )
 
@@ -183,10 +183,10 @@ def test_the_recorded_node_has_a_single_file_system() -> None:
 
 
 def test_every_signal_is_reported_without_the_kubelet_s_spelling() -> None:
-    reported = [measured(signal) for signal in SIGNALS]
+    reported = [describe_signal(signal) for signal in SIGNALS]
     assert len(set(reported)) == len(SIGNALS)
     assert [text for text in reported if re.search(r"[a-z][A-Z]|\.|fs", text)] == []
-    assert measured("of.tomorrow") == "of.tomorrow"
+    assert describe_signal("of.tomorrow") == "of.tomorrow"
 
 
 def test_a_node_with_a_maximum_of_0_processes_has_no_pid_signal() -> None:
