@@ -190,7 +190,9 @@ class Detail(NamedTuple):
     """None if no /configz was seen."""
     usage: tuple[Usage, ...]
     growers: tuple[RowDict, ...]
-    """Users of its disk at the end of the range, at most 8: first those over their limit, then by growth."""
+    """What fills its disk at the end of the range, at most 8: first what is over its limit, then what grows by 1 MiB/h
+    or more.
+    """
 
 
 def read_details(db: Database, scope: Scope, nodes: Sequence[NodeLine]) -> list[Detail]:

@@ -33,7 +33,8 @@ class Settings(NamedTuple):
     cpu_policy: str = "static"
     assignment: StaticPolicyOptions = StaticPolicyOptions()
     prefer_uncore_cache: bool = False
-    """`prefer-align-cpus-by-uncorecache`: which CPUs it picks is known only if a single NUMA node can give them."""
+    """`prefer-align-cpus-by-uncorecache`: the NUMA nodes of its CPUs are known only if a single NUMA node of the
+    affinity has free CPUs. The CPUs themselves are unknown."""
     prefer_closest: bool = False
     """`prefer-closest-numa-nodes`; `fit_machine` leaves it off, because no table stores the distances."""
     max_numa_nodes: int = MOST_NUMA_NODES

@@ -16,6 +16,7 @@ from components.openapi import write_schemas
 from components.programs.cache import require
 from components.programs.extras import helm_program, kubeconform_program
 from generate.chart import documented
+from leadsman.run.settings import load
 
 DIGEST: Final = f"sha256:{'0' * 64}"
 WORKLOADS: Final = ("StatefulSet", "DaemonSet", "Deployment")
@@ -151,15 +152,28 @@ def test_settings_go_over_the_charts_own_and_make_pods_anew() -> None:
     assert not set(sums(before)) & set(sums(after))
 
 
-def test_each_part_reads_the_settings() -> None:
-    for pod in of_kind(rendered(), *WORKLOADS):
+SASL: Final = ("settings.kafka.security_protocol=SASL_SSL", "settings.kafka.sasl_mechanism=SCRAM-SHA-512")
+
+
+def test_each_part_starts_with_its_settings_and_its_own_variables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page has no credentials of Kafka, so it gets no settings that need them."""
+    objects = rendered(*SASL, "settings.log=json", "settings.page.address=https://leadsman.example")
+    (maps,) = [each["data"] for each in of_kind(objects, "ConfigMap") if "page.yaml" in each["data"]]
+    for pod in of_kind(objects, *WORKLOADS):
         (container,) = pod["spec"]["template"]["spec"]["containers"]
         assert "--config=/etc/leadsman/leadsman.yaml" in container["args"]
         (mount,) = [each for each in container["volumeMounts"] if each["name"] == "settings"]
-        assert f"{mount['mountPath']}/{mount.get('subPath', '')}" in {
-            "/etc/leadsman/",
-            "/etc/leadsman/leadsman.yaml/leadsman.yaml",
-        }
+        file = tmp_path / "leadsman.yaml"
+        file.write_text(maps[mount.get("subPath", "leadsman.yaml")])
+        secrets = {each["secretRef"]["name"] for each in container.get("envFrom", [])}
+        for name in ("USERNAME", "PASSWORD"):
+            monkeypatch.delenv(f"LEADSMAN_KAFKA__{name}", raising=False)
+            if "leadsman-kafka" in secrets:
+                monkeypatch.setenv(f"LEADSMAN_KAFKA__{name}", "x")
+        settings = load(file)
+        assert (settings.log, settings.page.address) == ("json", "https://leadsman.example")
 
 
 @pytest.mark.parametrize("enabled", ["true", "false"])

@@ -15,13 +15,18 @@ app.kubernetes.io/component: {{ index . 1 }}
 {{ $image.repository }}:{{ $image.tag | default .Chart.AppVersion }}{{ with $image.digest }}@{{ . }}{{ end }}
 {{- end }}
 
-{{- /* Settings of all parts; the value `settings` overrides the chart's. */ -}}
+{{- /* Settings of all other parts; the value `settings` overrides the chart's. */ -}}
 {{- define "leadsman-settings" -}}
 {{- $kafka := dict "bootstrap_servers" .Values.kafka.bootstrapServers "replication_factor" .Values.kafka.replicationFactor }}
 {{- $election := dict "name" (printf "%s-watch" .Release.Name) }}
 {{- $watch := dict "cluster" .Values.cluster "kubelet" (dict "access" .Values.watch.kubelet) "election" $election }}
 {{- $all := dict "kafka" $kafka "watch" $watch "telemetry" (dict "host" "0.0.0.0" "port" 9300) }}
 {{- toYaml (mergeOverwrite $all (deepCopy .Values.settings)) }}
+{{- end }}
+
+{{- /* Settings of the page, which has neither Kafka's credentials nor other parts' variables. */ -}}
+{{- define "leadsman-pageSettings" -}}
+{{- toYaml (pick .Values.settings "page" "log") }}
 {{- end }}
 
 {{- /* Pod fields other than containers and volumes. */ -}}
