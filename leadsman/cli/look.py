@@ -224,8 +224,8 @@ def _blind(database: Database, access: str) -> str:
 
 
 def _stored_by(paths: tuple[Path, ...]) -> str:
-    """Return the command that stores the same in a database to query."""
-    given = (str(each) if each == PIPED else argument(each) for each in paths)
+    """Return the command that stores the same in a database to query, piped text from a FILE."""
+    given = ("FILE" if each == PIPED else argument(each) for each in paths)
     return f"leadsman replay {' '.join(given)}" if paths else "leadsman up"
 
 

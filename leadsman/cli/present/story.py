@@ -1,6 +1,5 @@
 """Prints a readable account of what a replay or a look found."""
 
-import re
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
@@ -49,11 +48,6 @@ _COLOURS: Final = {
     "node": "red",
     "kubelet": "dim",
 }
-_BOUNDED: Final = re.compile(
-    r'(?:\bat or (?:before|after) |\bbetween \d{4}-|\baround this time\b|\b(?:time|start)\b[^".]* is unknown\b)'
-)
-"""Finds words that call a sentence's time a bound, or the time at which it was seen."""
-_QUOTED: Final = re.compile(r'"[^"]*"')
 _HARMLESS: Final = frozenset({"kubelet", "settings"})
 """Kinds of story lines that are not problems."""
 _NODES: Final = """
@@ -234,8 +228,7 @@ def _timeline(rows: Sequence[Sequence[Any]], console: Console) -> None:
             day = ts.date()
             table.add_row(Text(f"{day:%Y-%m-%d}", style="bold"), "", "")
         words = Text(plain(what, 2000), style=_COLOURS.get(kind, ""))
-        bounded = "~" if _BOUNDED.search(_QUOTED.sub("", what)) else ""
-        table.add_row(f"{bounded}{ts:%H:%M:%S}", plain(node.removesuffix(domain)), words)
+        table.add_row(f"{ts:%H:%M:%S}", plain(node.removesuffix(domain)), words)
     console.print(Text("What happened", style="bold"))
     console.print(Padding(table, (0, 0, 0, 2)))
     if domain:

@@ -22,7 +22,7 @@ from streams.rules.pods.containers import local_volumes, used_by
 from streams.rules.pods.requests import eviction_requests, is_critical
 
 FRESH: Final = timedelta(seconds=30)
-"""Maximum age of a sample for a prediction: time for three polls at the default 10 s, and three checks of the kubelet."""
+"""Maximum age of a sample for a prediction: three polls at the default 10 s, and three of the kubelet's checks."""
 _usages_of: Final = attrgetter(*USAGES)
 _NOBODY: Final = RankedPod("", "", "", 0, 0, 0, has_stats=False)
 

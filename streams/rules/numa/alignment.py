@@ -52,7 +52,7 @@ def alignment(container: ContainerResources, layout: Layout, *, exclusive: bool)
         if not each.numa_nodes or (cpus and not {*each.numa_nodes} <= {*cpus})
     }
     distance = _farthest(cpus, around, layout.distances)
-    held = {**_by_resource(container), "memory": memory, "huge pages": pages}
+    held = [*_by_resource(container), ("memory", memory), ("huge pages", pages)]
     return Alignment(
         cpus,
         memory,
@@ -66,20 +66,20 @@ def alignment(container: ContainerResources, layout: Layout, *, exclusive: bool)
     )
 
 
-def _by_resource(container: ContainerResources) -> dict[str, list[int]]:
+def _by_resource(container: ContainerResources) -> list[tuple[str, list[int]]]:
     names = sorted({each.resource_name for each in container.devices})
-    return {
-        name: _numa_nodes(each.numa_nodes for each in container.devices if each.resource_name == name)
+    return [
+        (name, _numa_nodes(each.numa_nodes for each in container.devices if each.resource_name == name))
         for name in names
-    }
+    ]
 
 
-def _apart(cpus: Sequence[int], held: Mapping[str, Sequence[int]], distance: int | None) -> str:
+def _apart(cpus: Sequence[int], held: Sequence[tuple[str, Sequence[int]]], distance: int | None) -> str:
     """Name the CPUs' NUMA nodes, and what has others; without exclusive CPUs, the NUMA nodes of all it holds."""
-    places = {"CPUs": cpus} | {what: nodes for what, nodes in held.items() if not {*nodes} <= {*cpus}}
+    places = [("CPUs", cpus), *((what, nodes) for what, nodes in held if not {*nodes} <= {*cpus})]
     found = [
         f"{what} on NUMA node{'s' if len(nodes) > 1 else ''} {', '.join(map(str, nodes))}"
-        for what, nodes in places.items()
+        for what, nodes in places
         if nodes
     ]
     return f"{', '.join(found)}{f' ({_distance(distance)})' if cpus else ''}"

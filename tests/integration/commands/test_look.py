@@ -45,7 +45,7 @@ def _look(stdin: bytes, folder: Path, *arguments: str) -> "subprocess.CompletedP
 def test_a_capture_from_standard_input_gives_the_story_of_the_file(tmp_path: Path, story: str) -> None:
     done = _look(gzip.decompress(CAPTURE.read_bytes()), tmp_path, "-")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.replace("leadsman replay -", f"leadsman replay {CAPTURE}") == story
+    assert done.stdout.replace("leadsman replay FILE", f"leadsman replay {CAPTURE}") == story
     assert "evicted" in done.stdout
     assert not any(tmp_path.iterdir())
 

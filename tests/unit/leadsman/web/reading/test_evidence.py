@@ -59,19 +59,6 @@ def test_a_story_begins_with_its_nodes_and_samples(database: Database) -> None:
     assert ": 1 node, 2 samples from " in story(database)
 
 
-def test_a_time_that_is_a_bound_is_marked_in_the_story(database: Database) -> None:
-    """Its own words say so; those that it quotes do not count."""
-    pod = {"namespace": "shop", "cause": "pressure", "resource": "memory", "cause_known": True}
-    store(
-        database,
-        row(Eviction, pod="a", uid="a", time_known=True, **pod),
-        row(Eviction, pod="b", uid="b", time_known=False, latest=T0, **pod),
-    )
-    told = story(database)
-    assert re.search(rf"^  {T0:%H:%M:%S} +\S* *Pod shop/a was evicted", told, re.MULTILINE)
-    assert re.search(rf"^  ~{T0:%H:%M:%S} +\S* *Pod shop/b was evicted", told, re.MULTILINE)
-
-
 def test_nodes_that_are_not_ready_and_pods_that_wait_are_reported_everywhere(database: Database) -> None:
     troubled(database)
     reported = story(database)
