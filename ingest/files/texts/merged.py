@@ -134,7 +134,7 @@ def _rank(read: tuple[Fact, Made]) -> tuple[bool, bool, int, int, bytes]:
     """Sort key: whether it has the readiness of a Node or the end of a pod, then containers, restarts and length."""
     fact, made = read
     status, raw = made["status"], fact.thing.raw
-    restarts = (each["restartCount"] for kind in OF_CONTAINERS for each in status.get(kind, ()))
+    restarts = (each.get("restartCount", 0) for kind in OF_CONTAINERS for each in status.get(kind, ()))
     is_told = is_by_kubelet(status.get("reason", "")) or (made["kind"] == "Node" and bool(_ready(made)))
     return is_told, bool(made["spec"].get("containers")), max(restarts, default=0), len(raw), raw
 
@@ -165,8 +165,8 @@ def _with_kills(pod: dict[str, Any], others: Iterable[Mapping[str, Any]]) -> dic
         rows = [row for each in others for row in each["status"].get(kind, ()) if row["name"] == UNKNOWN_NAME]
         if rows:
             last = max(rows, key=lambda row: row["restartCount"])
-            before = (row["state"] for row in rows if row["restartCount"] == last["restartCount"] - 1)
-            shown[kind] = [last | {"lastState": next(before, None)}]
+            before = (row.get("state") for row in rows if row["restartCount"] == last["restartCount"] - 1)
+            shown[kind] = [last | {"lastState": next(before, last.get("lastState"))}]
     is_described = any(row["name"] != UNKNOWN_NAME for kind in OF_CONTAINERS for row in status.get(kind, ()))
     if is_described or reason in REFUSALS or OUT_OF.fullmatch(reason):
         return pod

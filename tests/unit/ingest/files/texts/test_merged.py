@@ -165,6 +165,83 @@ def test_a_status_without_its_pod_shows_an_oom_kill(tmp_path: Path) -> None:
     )
 
 
+def _ends(pods: Sequence[dict[str, Any]]) -> list[tuple[str, int, str, int | None]]:
+    containers = (each for pod in pods for each in pod["status"]["containerStatuses"])
+    ended = ((each, each["lastState"]["terminated"]) for each in containers)
+    return [(each["name"], each["restartCount"], end["reason"], end["exitCode"]) for each, end in ended]
+
+
+@pytest.mark.parametrize(
+    ("was", "now"),
+    [
+        ('startTime: "2025-03-04T09:00:05Z"', "startTime: '<redacted>'"),
+        ('startTime: "2025-03-04T09:00:05Z"', "startTime: yesterday"),
+        ('startTime: "2025-03-04T09:00:05Z"', "startTime: 5"),
+        ('startTime: "2025-03-04T09:00:05Z"', 'startTime: "2025-02-30T09:00:05Z"'),
+        ("phase: Running", "phase: Running\n  conditions: null"),
+        ("phase: Running", "phase: Running\n  conditions: 5"),
+        ("phase: Running", "phase: Running\n  conditions: [x]"),
+        ("phase: Running", "phase: Running\n  conditions: [{type: [a], status: {b: c}}, {lastHeartbeatTime: 5}]"),
+        ("phase: Running", "phase: Running\n  initContainerStatuses: null"),
+        ("phase: Running", "phase: Running\n  initContainerStatuses: 7"),
+        ("phase: Running", "phase: Running\n  initContainerStatuses: [7, {state: 5}]"),
+        ("phase: Running", "phase: Running\n  reason: [a]\n  message: {b: c}\n  qosClass: 7"),
+        ("phase: Running", "phase: [a]"),
+        ('finishedAt: "2025-03-04T09:58:00Z"', "finishedAt: '<redacted>'"),
+        ("lastState:", "state: '<redacted>'\n    lastState:"),
+    ],
+)
+def test_a_status_with_a_value_of_another_form_shows_the_rest(tmp_path: Path, was: str, now: str) -> None:
+    """Values are redacted, cut off and mistyped: none hides the kill, in one text or in two."""
+    other = STATUS.replace(was, now)
+    for texts in ([other], [other, other], *permutations((STATUS, other))):
+        pods, said = read(tmp_path, texts)
+        assert (_ends(pods), said) == ([("api", 3, "OOMKilled", 137)] * len(pods), "")
+        assert pods
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "end"),
+    [
+        ("    restartCount: 3\n", "", ("api", 0, "OOMKilled", 137)),
+        ("restartCount: 3", "restartCount: '3'", ("api", 3, "OOMKilled", 137)),
+        ("restartCount: 3", "restartCount: 99999999999", ("api", 0, "OOMKilled", 137)),
+        ("        exitCode: 137\n", "", ("api", 3, "OOMKilled", None)),
+        ("name: api\n    ", "", ("(unknown)", 3, "OOMKilled", 137)),
+    ],
+)
+def test_a_status_pasted_twice_without_a_field_is_one_pod(
+    tmp_path: Path, was: str, now: str, end: tuple[str, int, str, int | None]
+) -> None:
+    text = STATUS.replace(was, now)
+    assert _ends(read(tmp_path, [text, text])[0]) == [end]
+    assert _ends(read(tmp_path, [text])[0]) == [end]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        (
+            "pod a -n shop -o custom-columns=NAME:.metadata.name,NODE:.spec.nodeName,REASON:.status.reason,"
+            "START:.status.startTime\nNAME   NODE   REASON    START\na      n1     Evicted   2025-13-45T99:00:00Z"
+        ),
+        (
+            "events -o custom-columns=NAME:.involvedObject.name,KIND:.involvedObject.kind,REASON:.reason,"
+            "TIME:.eventTime\nNAME   KIND   REASON    TIME\na      Pod    Evicted   yesterday"
+        ),
+        (
+            "node n1 -o json | jq '.status.conditions[]'\n"
+            '{"type": "Ready", "status": "False", "lastHeartbeatTime": "2025-02-30T10:40:00Z"}'
+        ),
+        ('node n1 -o json | jq \'.status.conditions[]\'\n{"type": ["Ready"], "status": {"a": 5}}'),
+        ('node n1 -o json | jq \'.spec\'\n{"unschedulable": [5], "taints": [{"key": ["a"], "effect": 7}]}'),
+    ],
+    ids=["start", "event", "heartbeat", "condition", "taint"],
+)
+def test_an_impossible_value_is_left_out(tmp_path: Path, text: str) -> None:
+    assert len(read(tmp_path, [f"$ kubectl get {text}\n"])[0]) == 1
+
+
 WIDE = (
     "LAST SEEN   TYPE      REASON    OBJECT      SUBOBJECT   SOURCE   MESSAGE   FIRST SEEN   COUNT   NAME\n"
     "12m   Warning   Evicted   pod/api-1   kubelet, worker-1   The node was low on resource: memory.   12m   1   "
