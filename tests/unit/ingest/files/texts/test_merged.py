@@ -30,6 +30,8 @@ Events:  <none>
 DOWN, UP = NODE.format("False", "10", "09"), NODE.format("True ", "11", "10")
 ROW = "NAME   STATUS   ROLES    AGE    VERSION\nn1     {0}    <none>   {1}   v1.29.3\n"
 
+UNCLEAR = "node n1 is Ready in one text and not in another, and no time shows which is later"
+
 
 def read(path: Path, texts: Sequence[str]) -> tuple[list[dict[str, Any]], str]:
     """Return the objects of texts in one file, and what was said about them."""
@@ -58,23 +60,22 @@ def test_a_node_that_is_described_twice_has_two_versions(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("row", "said"),
+    ("row", "states", "said"),
     [
-        (ROW.format("NotReady", "3h  "), ""),
-        (ROW.format("Ready", "149m"), ""),
-        (
-            ROW.format("Ready", "3h  "),
-            "node n1 is Ready in one text and not in another, and no time shows which is later",
-        ),
-        (ROW.format("Ready", "3h5m"), "node n1 is Ready in one text and not in a table, which was printed later"),
+        (ROW.format("NotReady", "3h  "), ["False"], ""),
+        (ROW.format("Ready", "149m"), ["False"], ""),
+        (ROW.format("Ready", "3h  "), ["False"], UNCLEAR),
+        (ROW.format("Ready", "3h5m"), ["False", "True"], ""),
     ],
     ids=["the same", "before it went down", "in the hour of the description", "later"],
 )
-def test_a_table_that_contradicts_a_description_counts_by_its_age(tmp_path: Path, row: str, said: str) -> None:
+def test_a_table_that_contradicts_a_description_counts_by_its_age(
+    tmp_path: Path, row: str, states: list[str], said: str
+) -> None:
     """The Node was made at 07:00, was Ready until 09:30, and was described at 10:00."""
     for texts in permutations((DOWN, row)):
         found, words = read(tmp_path, texts)
-        assert readiness(found) == ["False"]
+        assert readiness(found) == states
         assert words.partition(": ")[2] == said
 
 
@@ -89,6 +90,70 @@ def test_tables_of_two_files_that_contradict_each_other_leave_readiness_unknown(
     found, said = read_files(tmp_path)
     assert "node n1 is Ready in one text and not in another" in said
     assert readiness(found) == []
+
+
+@pytest.mark.parametrize(
+    ("rows", "states", "said"),
+    [
+        ([("NotReady", "5d2h"), ("Ready", "5d7h")], ["True"], ""),
+        ([("Ready", "45h"), ("NotReady", "9d")], ["False"], ""),
+        ([("Ready", "45h"), ("NotReady", "46h"), ("Ready", "9d")], ["True"], ""),
+        ([("NotReady", "5d7h"), ("Ready", "5d7h")], [], UNCLEAR),
+        ([("NotReady", "8d"), ("Ready", "7d23h"), ("Ready", "8d")], [], UNCLEAR),
+        ([("NotReady", "5d7h"), ("Ready", "<unknown>")], [], UNCLEAR),
+    ],
+)
+def test_the_age_of_a_node_orders_tables(
+    tmp_path: Path, rows: list[tuple[str, str]], states: list[str], said: str
+) -> None:
+    """An age from 3 hours to 8 days is in hours, an older one in days: 8d and 8d can be a day apart."""
+    for order in permutations(rows):
+        for number, row in enumerate(order):
+            (tmp_path / f"{number}.txt").write_text(ROW.format(*row))
+        found, words = read_files(tmp_path)
+        assert (readiness(found), words.partition(": ")[2]) == (states, said)
+
+
+@pytest.mark.parametrize(
+    ("rows", "states", "said"),
+    [
+        ([("NotReady", "2h")], ["True"], ""),
+        ([("NotReady", "5h")], ["True", "False"], ""),
+        ([("NotReady", "2h"), ("NotReady", "5h")], ["True", "False"], ""),
+        ([("NotReady", "5h"), ("Ready", "6h")], ["True", "False", "True"], ""),
+        ([("NotReady", "5h"), ("Ready", "5h")], ["True"], UNCLEAR),
+        ([("NotReady", "5h"), ("NotReady", "200m")], ["True"], UNCLEAR),
+    ],
+)
+def test_tables_around_a_description_are_versions_at_their_time(
+    tmp_path: Path, rows: list[tuple[str, str]], states: list[str], said: str
+) -> None:
+    """The Node was made at 07:00, became Ready at 09:30, and was described at 11:00."""
+    texts = [NODE.format("True ", "11", "09"), *(ROW.format(*row) for row in rows)]
+    for order in permutations(texts):
+        for number, text in enumerate(order):
+            (tmp_path / f"{number}.txt").write_text(text)
+        found, words = read_files(tmp_path)
+        assert (readiness(found), words.partition(": ")[2]) == (states, said)
+        assert all(each["metadata"]["creationTimestamp"] for each in found)
+
+
+def test_a_table_after_a_description_dates_the_dump(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text(NODE.format("True ", "11", "09"))
+    (tmp_path / "b.txt").write_text(ROW.format("NotReady", "5h"))
+    times = [
+        each.observation.ts for each in read_sources([tmp_path]) if isinstance(each, Observed) and not each.is_implied
+    ]
+    assert [f"{each:%H:%M}" for each in times] == ["11:00", "12:00"]
+
+
+def test_heartbeats_are_compared_as_times(tmp_path: Path) -> None:
+    """They have fractions of a second or an offset if another program printed them."""
+    asked = "$ kubectl get node n1 -o json | jq '.status.conditions[]'\n"
+    for beat in ("2025-03-04T11:00:00.5Z", "2025-03-04T16:40:00+05:30"):
+        item = f'{{"type": "Ready", "status": "False", "lastHeartbeatTime": "{beat}"}}\n'
+        for texts in permutations((UP, asked + item)):
+            assert readiness(read(tmp_path, texts)[0]) == ["True", "False"]
 
 
 PART = """kubectl describe po api-1 -n shop | grep -A 25 "^Containers"
