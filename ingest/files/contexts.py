@@ -67,7 +67,7 @@ def _named(selected: Iterable[Selected]) -> dict[Selected, str]:
     clouds = {each.cloud for each in selected}
     whole = {each: each if each.cloud else _in_cloud(each, clouds) for each in selected}
     differ = {kind for kind in Selected._fields if len({getattr(each, kind) for each in whole.values()} - {""}) > 1}
-    differ |= {"cloud"} if differ & {"region", "project"} else set()  # a place alone is no name
+    differ |= {"cloud"} if differ & {"region", "project"} else set()  # a place alone is not a name
     kinds = [kind for kind in Selected._fields if kind in differ]
     keys = {each: tuple(getattr(named, kind) for kind in kinds) for each, named in whole.items()}
     fullest = set(keys.values()) if len(keys) <= 4 * _MOST else set()

@@ -24,6 +24,7 @@ from ingest.files.texts.headless_rows import (
 )
 from ingest.files.texts.sections import pressures
 from ingest.files.texts.templates import is_state, part_of, put, rows_of
+from ingest.files.unread import CUT_OFF
 from ingest.messages.reasons import is_by_kubelet, spell_out
 from ingest.model.objects.base import UNKNOWN_NAME
 
@@ -132,7 +133,9 @@ def parse_columns(fragment: Fragment, printed: PrintTime) -> Iterator[dict[str, 
     """
     command = fragment.command
     for kind, fields in _rows(fragment):
-        if command.name:
+        if fields.pop(CUT_OFF, False):
+            yield {"apiVersion": "v1", "kind": CUT_OFF}
+        if fields and command.name:
             put(fields, "metadata.name", command.name)
         if kind and (made := _MADE[kind](fields, command, printed)) is not None:
             yield made

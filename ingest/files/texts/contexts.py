@@ -56,7 +56,7 @@ _PLACES: Final = (
     ("region", re.compile(rf"[ \t](?:--region|--zone|--location|-z){_VALUE}")),
     ("project", re.compile(rf"[ \t](?:--project|--resource-group|-g){_VALUE}")),
 )
-"""Where a cloud has a cluster: two can have one name."""
+"""The place of a cluster in a cloud: two places can have one name."""
 _MOST_CONTINUED: Final = 20
 _MOST_OF_LOOP: Final = 20
 

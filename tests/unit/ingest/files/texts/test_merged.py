@@ -307,6 +307,16 @@ def test_an_impossible_value_is_left_out(tmp_path: Path, text: str) -> None:
     assert len(read(tmp_path, [f"$ kubectl get {text}\n"])[0]) == 1
 
 
+def test_a_condition_that_was_cut_off_is_reported(tmp_path: Path) -> None:
+    item = '{"type": "DiskPressure", "status": "True", "lastHeartbeatTime": "2025-03-04T09:40:00Z"}\n'
+    asked = "$ kubectl get node n1 -o json | jq '.status.conditions[]'\n"
+    ((node,), said) = read(tmp_path, [f"{asked}{item}{item[:50]}"])
+    assert [each["type"] for each in node["status"]["conditions"]] == ["DiskPressure"]
+    assert "JSON that was cut off or shortened, of which only whole values are read" in said
+    (found, said) = read(tmp_path, [f"{asked}{item[:50]}"])
+    assert (found, "JSON that was cut off" in said) == ([], True)
+
+
 WIDE = (
     "LAST SEEN   TYPE      REASON    OBJECT      SUBOBJECT   SOURCE   MESSAGE   FIRST SEEN   COUNT   NAME\n"
     "12m   Warning   Evicted   pod/api-1   kubelet, worker-1   The node was low on resource: memory.   12m   1   "
