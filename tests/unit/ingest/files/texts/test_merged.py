@@ -200,6 +200,10 @@ def test_a_pod_whose_spec_was_cut_off_is_on_an_unknown_node(tmp_path: Path) -> N
     status = "# the spec is left out\nstatus:\n  phase: Running\n"
     ((pod,), _) = read(tmp_path, [f'{head}{status}  startTime: "2025-03-04T09:00:05Z"\n'])
     assert pod["spec"]["nodeName"] == "(unknown)"
+    spec = "spec:\n  containers:\n  - name: c\n    env:\n    - name: nodeName\n      value: z\n    - nodeName: y\n"
+    labels = "  annotations:\n    nodeName: x\n"
+    ((pod,), _) = read(tmp_path, [f'{head}{labels}{spec}{status}  startTime: "2025-03-04T09:00:05Z"\n'])
+    assert pod["spec"]["nodeName"] == "(unknown)"
     ((pod,), _) = read(tmp_path, [f"{head}{status.replace('Running', 'Pending')}"])
     assert "nodeName" not in pod.get("spec", {})
 
