@@ -299,7 +299,7 @@ def _event(fields: dict[str, Any], command: Command, printed: PrintTime) -> dict
         {"kind": kind, "name": name, "namespace": namespace, "uid": uid},
         (_text(fields, "type"), reason, _text(fields, "message")),
         (_text(fields, "source.component"), _text(fields, "source.host")),
-        {"age": UNKNOWN_AGE, "count": count if count.isdecimal() and len(count) < _DIGITS else None, "first": None},
+        {"age": UNKNOWN_AGE, "count": count if count.isdecimal() else None, "first": None},
         printed,
     )
     times = {each: at for each in ("firstTimestamp", "lastTimestamp") if (at := utc(_text(fields, each)))}

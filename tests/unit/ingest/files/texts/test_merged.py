@@ -321,6 +321,16 @@ def test_a_condition_that_was_cut_off_is_reported(tmp_path: Path) -> None:
     assert (found, "JSON that was cut off" in said) == ([], True)
 
 
+@pytest.mark.parametrize(("count", "read_as"), [("3", 3), ("9" * 9, 999_999_999), ("9" * 5000, 2**31 - 1)])
+def test_a_count_of_any_length_is_a_number(tmp_path: Path, count: str, read_as: int) -> None:
+    """Kubernetes counts in 32 bits."""
+    width = len(count) + 8
+    head = f"LASTSEEN   FIRSTSEEN   {'COUNT':{width}}NAME      KIND  SUBOBJECT  TYPE     REASON   SOURCE"
+    row = f"5m         5m          {count:{width}}api-1.17  Pod              Warning  Evicted  kubelet, n1"
+    ((event,), _) = read(tmp_path, [f"{head}       MESSAGE\n{row}  The node was low on resource: memory.\n"])
+    assert (event["reason"], event["count"]) == ("Evicted", read_as)
+
+
 WIDE = (
     "LAST SEEN   TYPE      REASON    OBJECT      SUBOBJECT   SOURCE   MESSAGE   FIRST SEEN   COUNT   NAME\n"
     "12m   Warning   Evicted   pod/api-1   kubelet, worker-1   The node was low on resource: memory.   12m   1   "
