@@ -77,10 +77,10 @@ def part_of(expression: str, lines: Sequence[str]) -> dict[str, Any] | None:
     if len(parts) != 1 or parts[0].parts or not parts[0].path or not text:
         return None
     fields: dict[str, Any] = {}
-    path, end = parts[0].path, 0
+    path, end, start = parts[0].path, 0, text[:_LARGEST]
     with suppress(RecursionError, ValueError):
-        while (not end or path.endswith(("[]", "[*]"))) and (begun := _VALUE.match(text, end, _LARGEST)) is not None:
-            value, end = json.JSONDecoder().raw_decode(text[:_LARGEST], begun.end())
+        while (not end or path.endswith(("[]", "[*]"))) and (begun := _VALUE.match(start, end)) is not None:
+            value, end = json.JSONDecoder().raw_decode(start, begun.end())
             put(fields, path, value)
         if end:
             return fields
