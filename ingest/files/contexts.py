@@ -16,8 +16,10 @@ from ingest.files.texts.mixed import LIMIT_BYTES
 _BY_PROGRAMS: Final = frozenset({".json", ".yaml", ".yml"})
 _MOST: Final = 32
 """Maximum number of clusters of a dump: each is read on its own."""
-_OF_CLOUD: Final = re.compile(
-    r"arn:[^:]*:eks:[^:]*:\d*:cluster/(.+)|gke_[^_]+_[^_]+_(.+)|(?:[^@]*@)?([^@.]+)\.[^@.]+\.eksctl\.io"
+_OF_CLOUD: Final = (
+    re.compile(r"arn:[^:]*:eks:(?P<region>[^:]*):(?P<project>\d*):cluster/(?P<cloud>.+)"),
+    re.compile(r"gke_(?P<project>[^_]+)_(?P<region>[^_]+)_(?P<cloud>.+)"),
+    re.compile(r"(?:[^@]*@)?(?P<cloud>[^@.]+)\.(?P<region>[^@.]+)\.eksctl\.io"),
 )
 """Names that the tools of AWS and Google and eksctl give a context and its cluster."""
 _LOOP: Final = "a loop over clusters, whose output does not say which printed it; save each cluster's alone"
@@ -59,12 +61,14 @@ def _named(selected: Iterable[Selected]) -> dict[Selected, str]:
     """Return the cluster of each selection: all are one unless two names of the same kind differ.
 
     A selection that lacks a kind is of the only other one with a name in common; else its cluster is its own. A
-    context that a cloud's tool made has the cloud's name in it.
+    context that a cloud's tool made has the cloud's name in it, and where it is.
     """
     selected = set(selected)
     clouds = {each.cloud for each in selected}
-    whole = {each: each._replace(cloud=each.cloud or _in_cloud(each, clouds)) for each in selected}
-    kinds = [kind for kind in Selected._fields if len({getattr(each, kind) for each in whole.values()} - {""}) > 1]
+    whole = {each: each if each.cloud else _in_cloud(each, clouds) for each in selected}
+    differ = {kind for kind in Selected._fields if len({getattr(each, kind) for each in whole.values()} - {""}) > 1}
+    differ |= {"cloud"} if differ & {"region", "project"} else set()  # a place alone is not a name
+    kinds = [kind for kind in Selected._fields if kind in differ]
     keys = {each: tuple(getattr(named, kind) for kind in kinds) for each, named in whole.items()}
     fullest = set(keys.values()) if len(keys) <= 4 * _MOST else set()
     return {each: _shown(dict(zip(kinds, _joined(key, fullest), strict=True))) for each, key in keys.items()}
@@ -72,16 +76,16 @@ def _named(selected: Iterable[Selected]) -> dict[Selected, str]:
 
 def _shown(names: dict[str, str]) -> str:
     """Return the name of a cluster from its names by kind; a context identifies it without that of the cloud."""
-    left = {**names, "cloud": ""} if names.get("context") else names
+    left = {**names, "cloud": "", "region": "", "project": ""} if names.get("context") else names
     return plain(" ".join(filter(None, left.values())), 253)
 
 
-def _in_cloud(selected: Selected, clouds: Container[str]) -> str:
-    """Return the name by which a cloud's own tool knows a context's cluster; empty if the context lacks it."""
+def _in_cloud(selected: Selected, clouds: Container[str]) -> Selected:
+    """Return a selection with the name by which a cloud knows its cluster, and the place, if the context has them."""
     name = selected.context or selected.cluster
-    if (found := _OF_CLOUD.fullmatch(name)) is not None:
-        return found[found.lastindex or 0]
-    return name if name in clouds else ""
+    found = next(filter(None, (form.fullmatch(name) for form in _OF_CLOUD)), None)
+    told = found.groupdict() if found else {"cloud": name} if name in clouds else {}
+    return selected._replace(**told)
 
 
 def _joined(key: tuple[str, ...], others: Iterable[tuple[str, ...]]) -> tuple[str, ...]:

@@ -233,8 +233,7 @@ class _Dump:
 
     def facts(self, modified_at: datetime) -> tuple[list[Fact], datetime]:
         """Return all facts with their nodes, and the newest time in them, or else that of the files."""
-        found: list[Fact] = []
-        intended: list[Fact] = []
+        found, intended = list[Fact](), list[Fact]()
         self._answering = {each.thing.node for each, _ in self._facts} - {""}
         for each, file in self._facts:
             fact = each._replace(beside=self._newest_beside(file.path)) if each.newest is None else each
@@ -253,8 +252,9 @@ class _Dump:
         if not (self._pasted or self._has_logs):
             return found, self._context.at or self.newest or modified_at
         known = self._logs.uids, self._logs.nodes_of_pods
-        found += texts.completed_facts(self._pasted, found, *known, self._context.errors)
-        newest = self._context.at or max(filter(None, (self.newest, self._logs.newest)), default=None)
+        found += (pasted := list(texts.completed_facts(self._pasted, found, *known, self._context.errors)))
+        times = (self.newest, self._logs.newest, *(fact.newest for fact in pasted))
+        newest = self._context.at or max(filter(None, times), default=None)
         lines = list(
             self._logs.facts(
                 found,

@@ -125,11 +125,11 @@ def _bound(found: Found) -> Found:
 
     Only a kubelet sets when a pod started, and on which host.
     """
-    if found.kind != "Pod" or b'"nodeName"' in found.raw:
+    spec = if_decodable(FIELDS.decode, found.fields.get("spec", b"{}")) if found.kind == "Pod" else None
+    if spec is None or "nodeName" in spec:
         return found
     status = if_decodable(_STATUS.decode, found.fields.get("status", b""))
-    spec = if_decodable(FIELDS.decode, found.fields.get("spec", b"{}"))
-    if spec is None or status is None or not (status.start_time or status.host_ip):
+    if status is None or not (status.start_time or status.host_ip):
         return found
     placed = msgspec.json.encode({**spec, "nodeName": UNKNOWN_NAME})
     fields = {**found.fields, "spec": msgspec.Raw(placed)}

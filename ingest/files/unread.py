@@ -125,7 +125,10 @@ _WITHIN: Final = tuple(
 )
 """Unsupported forms that may appear next to others in one text."""
 _BY_TEXT: Final = tuple((re.compile(pattern.encode()), what) for pattern, what in _TEXTS)
+CUT_OFF: Final = "(cut off)"
+"""The kind that stands for JSON of which a part is missing."""
 _OF_KINDS: Final = {
+    CUT_OFF: f"JSON that was cut off or shortened, of which only whole values are read; {SAVE}",
     "Table": f"an API server's Table without its objects; {SAVE}",
     "PartialObjectMetadata": f"only the metadata of objects; {SAVE}",
     "Status": "the API server's error instead of objects",

@@ -7,9 +7,11 @@ before the file was last written. So an Event of pasted text has bounds, and sel
 import re
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
 
-from ingest.model.observation import EARLIEST, LATEST
+import msgspec
+
+from ingest.model.observation import EARLIEST, LATEST, if_decodable
 
 _CLOCK: Final = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,9})? [+-]\d{4} [A-Z+\-\d]{1,6}"
 """Go's form, which kubectl before 1.14 prints instead of an age while it watches Events."""
@@ -25,6 +27,7 @@ _PRECISE: Final = ((600, 1), (8 * 3_600, 60), (8 * 86_400, 3_600))
 _NEAR: Final = timedelta(hours=12)
 """A file's time later than this is ignored: the file was saved again, or copied."""
 _LONGEST: Final = 100 * _SECONDS["y"]
+_WITH_ZONE: Final = Annotated[datetime, msgspec.Meta(tz=True)]
 _DATE: Final = re.compile(r"\w{3}, \d\d \w{3} [12]\d{3} \d\d:\d\d:\d\d [+-]\d{4}")
 
 
@@ -98,6 +101,17 @@ def date(text: str) -> datetime | None:
     except (ValueError, TypeError, OverflowError):
         return None
     return at if at is not None and EARLIEST <= at < LATEST else None
+
+
+def time_of(given: object) -> datetime | None:
+    """Return a time in a field of an object; None for anything else, and for a time that was never set."""
+    at = if_decodable(lambda found: msgspec.convert(found, _WITH_ZONE), given)
+    return at if at is not None and EARLIEST <= at < LATEST else None
+
+
+def utc(given: object) -> str:
+    """Return a time in a field of an object as Kubernetes writes it; empty for anything else."""
+    return _text(at.astimezone(UTC)) if (at := time_of(given)) else ""
 
 
 def with_zone(at: datetime) -> datetime:

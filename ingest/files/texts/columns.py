@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from ingest.files.texts.ages import UNKNOWN_AGE, PrintTime
+from ingest.files.texts.ages import UNKNOWN_AGE, PrintTime, utc
 from ingest.files.texts.described import is_of_kubelet
 from ingest.files.texts.event_rows import OF_NODE, REASONS_OF_NODE, event_object
 from ingest.files.texts.fragments import Command, Fragment, is_prompt
@@ -18,13 +18,13 @@ from ingest.files.texts.headless_rows import (
     NONE,
     TAINT,
     TAINT_FIELD,
-    TIME,
     fields_of,
     is_head,
     row_without_head,
 )
 from ingest.files.texts.sections import pressures
 from ingest.files.texts.templates import is_state, part_of, put, rows_of
+from ingest.files.unread import CUT_OFF
 from ingest.messages.reasons import is_by_kubelet, spell_out
 from ingest.model.objects.base import UNKNOWN_NAME
 
@@ -133,7 +133,9 @@ def parse_columns(fragment: Fragment, printed: PrintTime) -> Iterator[dict[str, 
     """
     command = fragment.command
     for kind, fields in _rows(fragment):
-        if command.name:
+        if fields.pop(CUT_OFF, False):
+            yield {"apiVersion": "v1", "kind": CUT_OFF}
+        if fields and command.name:
             put(fields, "metadata.name", command.name)
         if kind and (made := _MADE[kind](fields, command, printed)) is not None:
             yield made
@@ -197,10 +199,10 @@ def _node(fields: dict[str, Any], _: Command, __: PrintTime) -> dict[str, Any] |
     printed = (
         given if isinstance(given, list) else [dict(TAINT_FIELD.findall(each)) for each in TAINT.findall(str(given))]
     )
-    taints = [each for each in printed if isinstance(each, dict) and "key" in each and "effect" in each]
+    taints = [each for each in printed if isinstance(each, dict) and _text(each, "key") and "effect" in each]
     are_whole = "taints" in spec and len(taints) == len(printed) and (isinstance(given, list) or bool(taints))
     keys = {each["key"] for each in taints}
-    conditions = list(_conditions(status.get("conditions")))
+    conditions = list(conditions_of(status.get("conditions")))
     conditions += pressures(taints, [each for each in conditions if each["type"] != "Ready"])
     ready = "False" if _NOT_READY in keys else "Unknown" if _UNREACHABLE in keys else ""
     if ready and not any(each["type"] == "Ready" for each in conditions):
@@ -210,7 +212,7 @@ def _node(fields: dict[str, Any], _: Command, __: PrintTime) -> dict[str, Any] |
         "apiVersion": "v1",
         "kind": "Node",
         "metadata": {"name": name},
-        "spec": ({"unschedulable": spec["unschedulable"] in {"true", True}} if "unschedulable" in spec else {})
+        "spec": ({"unschedulable": str(spec["unschedulable"]).lower() == "true"} if "unschedulable" in spec else {})
         | ({"taints": taints} if are_whole else {}),
         "status": {
             "conditions": conditions,
@@ -225,14 +227,15 @@ def _inner(fields: Mapping[str, Any], name: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _conditions(given: Any) -> Iterator[dict[str, str]]:
+def conditions_of(given: Any) -> Iterator[dict[str, str]]:
     """Yield the conditions, from JSON, columns, or Go's form."""
     if isinstance(given, str):
         given = [dict(_OF_CONDITION.findall(each)) for each in given.split("map[")]
     for each in given if isinstance(given, list) else ():
-        if isinstance(each, dict) and each.get("type") and each.get("status") in {"True", "False", "Unknown"}:
-            kept = {name: text for name, text in each.items() if isinstance(text, str)}
-            yield {name: text for name, text in kept.items() if "Time" not in name or TIME.fullmatch(text)}
+        kept = {name: text for name, text in each.items() if isinstance(text, str)} if isinstance(each, dict) else {}
+        if kept.get("type") and kept.get("status") in {"True", "False", "Unknown"}:
+            dated = ((name, utc(text) if "Time" in name else text) for name, text in kept.items())
+            yield {name: text for name, text in dated if text or "Time" not in name}
 
 
 def _amounts(given: Any) -> dict[str, str]:
@@ -244,7 +247,7 @@ def _amounts(given: Any) -> dict[str, str]:
 def _pod(fields: dict[str, Any], command: Command, _: PrintTime) -> dict[str, Any] | None:
     name, namespace = _text(fields, "metadata.name"), _text(fields, "metadata.namespace") or command.namespace
     status = _inner(fields, "status")
-    message, started = _text(fields, "status.message"), _text(fields, "status.startTime")
+    message, started = _text(fields, "status.message"), utc(_text(fields, "status.startTime"))
     reason = spell_out(_text(fields, "status.reason") or _text(fields, "status.phase"))
     if not is_by_kubelet(reason) and is_of_kubelet("Evicted", message):
         reason = "Evicted"
@@ -252,7 +255,7 @@ def _pod(fields: dict[str, Any], command: Command, _: PrintTime) -> dict[str, An
     if not _NAME.fullmatch(name) or not (killed or is_by_kubelet(reason)):
         return None  # the table lacks its requests, and the pod would seem to request nothing
     ended = {"phase": "Failed", "reason": reason, "message": message} if is_by_kubelet(reason) else {"phase": ""}
-    conditions = {"conditions": list(_conditions(status.get("conditions")))}
+    conditions = {"conditions": list(conditions_of(status.get("conditions")))}
     uid = _text(fields, "metadata.uid") or f"{namespace}/{name}"
     return {
         "apiVersion": "v1",
@@ -263,7 +266,7 @@ def _pod(fields: dict[str, Any], command: Command, _: PrintTime) -> dict[str, An
         | ended
         | conditions
         | {"qosClass": _UNKNOWN_QOS}
-        | ({"startTime": started} if TIME.fullmatch(started) else {}),
+        | ({"startTime": started} if started else {}),
     }
 
 
@@ -299,8 +302,8 @@ def _event(fields: dict[str, Any], command: Command, printed: PrintTime) -> dict
         {"age": UNKNOWN_AGE, "count": count if count.isdecimal() else None, "first": None},
         printed,
     )
-    times = {each: at for each in ("firstTimestamp", "lastTimestamp") if TIME.fullmatch(at := _text(fields, each))}
-    if made is None or not (last := times.get("lastTimestamp") or _text(fields, "eventTime")):
+    times = {each: at for each in ("firstTimestamp", "lastTimestamp") if (at := utc(_text(fields, each)))}
+    if made is None or not (last := times.get("lastTimestamp") or utc(_text(fields, "eventTime"))):
         return made
     known = {name: value for name, value in made.items() if name not in {"earliest", "latest"}}
     return known | {"firstTimestamp": last} | times | {"lastTimestamp": last}

@@ -15,7 +15,7 @@ _SIGN: Final = "[$#%>\u276f\u279c]"
 _TOOL: Final = r"(?:/[\w./-]{1,100}/)?(?:kubectl(?:\.exe)?|kubecolor|oc|k)[ \t]+[a-z-]"
 _SWITCH: Final = (
     r"kubectx[ \t]|kubie ctx[ \t]|oc login[ \t]|(?:export|unset)[ \t]+KUBECONFIG\b|KUBECONFIG="
-    r"|gcloud container clusters get-credentials[ \t]|aws eks [^\n]{0,200}?update-kubeconfig|az aks get-credentials"
+    r"|gcloud container clusters get-credentials[ \t]|aws[ \t][^\n]{0,200}?update-kubeconfig|az aks get-credentials"
 )
 _PROMPT: Final = re.compile(
     r"(?P<indent>[ \t]*)(?P<prompt>(?:\([^)\n]{0,120}\) ?){0,3}"
@@ -52,6 +52,11 @@ _STICKY: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
     ("cloud", re.compile(rf"(?:update-kubeconfig|get-credentials)\b[^\n]{{0,300}}?(?:--name|-n){_VALUE}")),
 )
 """Selects a cluster for all commands below."""
+_PLACES: Final = (
+    ("region", re.compile(rf"[ \t](?:--region|--zone|--location|-z){_VALUE}")),
+    ("project", re.compile(rf"[ \t](?:--project|--resource-group|-g){_VALUE}")),
+)
+"""The place of a cluster in a cloud: two places can have one name."""
 _MOST_CONTINUED: Final = 20
 _MOST_OF_LOOP: Final = 20
 
@@ -65,6 +70,8 @@ class Selected(NamedTuple):
     server: str = ""
     cloud: str = ""
     """The name by which a cloud's own tool knows it."""
+    region: str = ""
+    project: str = ""
 
 
 class Line(NamedTuple):
@@ -166,11 +173,14 @@ class _Session:
             name = found[1]
             if name == "-":  # kubectx goes back
                 return self._before
-            if in_loop and _VARIABLE.search(name):
+            places = [(each, found[1]) for each, form in _PLACES if (found := form.search(command))]
+            places = places if kind == "cloud" else []
+            if in_loop and any(_VARIABLE.search(each) for each in (name, *dict(places).values())):
                 return SEVERAL
             if kind == "kubeconfig":
                 return Selected(kubeconfig=_path(name))
-            return Selected(kubeconfig=self._sticky.kubeconfig)._replace(**{kind: name})
+            stated = {each: value for each, value in places if not _VARIABLE.search(value)}
+            return Selected(kubeconfig=self._sticky.kubeconfig)._replace(**{kind: name, **stated})
         return NONE if command.startswith("unset") else self._sticky
 
     def _switch(self, selected: Selected) -> None:

@@ -10,7 +10,7 @@ from datetime import datetime
 from itertools import pairwise, takewhile
 from typing import Any, Final, NamedTuple
 
-from ingest.files.texts.ages import PrintTime, date
+from ingest.files.texts.ages import PrintTime, date, time_of
 from ingest.files.texts.described_events import event_of
 from ingest.files.texts.event_rows import MORE, event_rows, events_of
 from ingest.files.texts.fragments import is_fence, is_typed
@@ -19,7 +19,6 @@ from ingest.files.texts.sections import FIELD, NOTHING, NUMBER, Section, amounts
 from ingest.messages.modes import fit
 from ingest.messages.reasons import OUT_OF, REFUSALS, REJECTED, is_by_kubelet, without_rejection
 from ingest.model.objects.event import AUTOSCALERS
-from ingest.model.observation import EARLIEST, LATEST
 
 IS_DESCRIBED: Final = re.compile(rb"^[ \t]*Name:(?: {2,}|[ ]?\t[ \t]*)\S[^\n]*\n[ \t]*[A-Z][\w /-]*:", re.MULTILINE)
 IS_LEASED: Final = re.compile(rb"^\s+HolderIdentity: +[a-z0-9]", re.MULTILINE)
@@ -118,15 +117,7 @@ def newest_in(text: str) -> datetime | None:
         text,
         re.MULTILINE,
     )
-    return max(filter(None, (*map(date, found), *map(_of_api, _OF_YAML.findall(text)))), default=None)
-
-
-def _of_api(text: str) -> datetime | None:
-    try:
-        at = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return at if EARLIEST <= at < LATEST else None
+    return max(filter(None, (*map(date, found), *map(time_of, _OF_YAML.findall(text)))), default=None)
 
 
 def named_by_lease(lines: list[str]) -> list[str]:

@@ -58,6 +58,7 @@ REASONS_OF_NODE: Final = frozenset(
     }
 )
 """Reasons that a kubelet uses only for its own node."""
+_DIGITS: Final = 9
 SCHEDULED: Final = re.compile(
     r"Successfully assigned (?P<ns>[a-z0-9][a-z0-9-]{0,62})/(?P<pod>[a-z0-9][a-z0-9.-]{0,252})"
     r" to (?P<node>[a-z0-9][a-z0-9.-]{0,252})"
@@ -213,7 +214,7 @@ def event_object(
         "type": words[0],
         "reason": words[1],
         "message": words[2].strip(),
-        "count": min(int(ages["count"] or 1), 2**31 - 1),
+        "count": int(count) if len(count := ages["count"] or "1") <= _DIGITS else 2**31 - 1,
         "source": {"component": source[0], "host": source[1]},
         **first,
         **times,

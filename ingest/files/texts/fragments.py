@@ -106,7 +106,7 @@ _TEMPLATE: Final = re.compile(r"jsonpath=(.{1,2000})", re.DOTALL)
 _GO: Final = re.compile(r"(?:go-)?template=(.{1,2000})", re.DOTALL)
 _TRIMMED: Final = re.compile(r"\{\{-? ?((?:[^{}]|\{(?!\{))*?) ?-?\}\}")
 _OF_JQ: Final = re.compile(
-    r"\|\s*jq(?:\s+-\w{1,9})*\s+['\"]?(\.(?:status|spec)\b[\w.]{0,200})(?:\[\])?(?:\s*\|\s*select\([^\n']{0,300}\))?['\"]?\s*\Z"
+    r"\|\s*jq(?:\s+-\w{1,9})*\s+['\"]?(\.(?:status|spec)\b[\w.]{0,200}(?:\[\])?)(?:\s*\|\s*select\([^\n']{0,300}\))?['\"]?\s*\Z"
 )
 """Matches the end of a command that prints part of one object."""
 

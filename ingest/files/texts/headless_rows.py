@@ -37,7 +37,7 @@ _OF_POD: Final = re.compile(r"\b(?:operator|tolerationSeconds):")
 _IS_HEAD: Final = re.compile(r"[A-Z][A-Z0-9_./() -]{0,60}")
 _WHOLE: Final = 3
 """Namespace, name and node."""
-TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z")
+_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z")
 
 
 def fields_of(paths: Iterable[str], cells: Iterable[str]) -> dict[str, Any]:
@@ -77,7 +77,7 @@ def _by_form(cells: Sequence[str]) -> tuple[str, dict[str, Any]] | None:
         taints = next((each for each in cells if _ONLY_TAINTS.fullmatch(each) and _are_taints(each)), "")
         is_one = taints and len(names) == 1 and not set(of_words) - {taints}
         return ("nodes", fields_of(("metadata.name", "spec.taints"), (names[0], taints))) if is_one else None
-    times = sorted(filter(TIME.fullmatch, cells))
+    times = sorted(filter(_TIME.fullmatch, cells))
     reasons = [each for each in cells if _REASON.fullmatch(each) and each not in _NO_REASONS]
     kinds = [each for each in cells if each in _KINDS]
     if len(of_words) != 1 or len(reasons) != 1 or len(kinds) > 1:

@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from ingest.files.documents import FIELDS, Found
-from ingest.files.texts.ages import PrintTime, with_zone
+from ingest.files.texts.ages import PrintTime, time_of
 from ingest.files.texts.columns import columns_of
 from ingest.files.texts.described import (
     IS_DESCRIBED,
@@ -29,7 +29,7 @@ from ingest.files.texts.headless import IS_IN_PROSE, IS_STATE, in_prose, without
 from ingest.files.texts.headless_rows import row_without_head
 from ingest.files.texts.tables import IS_TABLE, parse_tables
 from ingest.files.texts.yaml_statuses import IS_YAML_STATUS, yaml_statuses
-from ingest.model.observation import EARLIEST, LATEST
+from ingest.model.observation import EARLIEST
 
 _FORMS: Final = (
     *(IS_DESCRIBED, IS_LEASED, IS_TABLE, HAS_ROWS, IS_STATUS, IS_STATE, IS_EXPORTED, IS_YAML_STATUS, IS_IN_PROSE),
@@ -136,8 +136,7 @@ def _in_forms(lines: list[str], printed: PrintTime) -> Iterator[dict[str, Any]]:
 def _newest_own(found: Iterable[Mapping[str, Any]]) -> datetime | None:
     """Return the newest time that objects themselves have, such as Events in custom columns; ages do not count."""
     times = chain.from_iterable(map(_own_times, found))
-    dated = (with_zone(datetime.fromisoformat(each)) for each in times if each)
-    return max((each for each in dated if EARLIEST <= each < LATEST), default=None)
+    return max(filter(None, map(time_of, times)), default=None)
 
 
 def _own_times(each: Mapping[str, Any]) -> Iterator[str | None]:
@@ -155,8 +154,8 @@ def _printed_after(found: Iterable[Mapping[str, Any]], at: datetime) -> datetime
     started: dict[str, datetime] = {}
     seen: list[tuple[str, datetime]] = []
     for each in found:
-        if each["kind"] == "Pod" and (start := each["status"].get("startTime")):
-            started[each["metadata"]["uid"]] = datetime.fromisoformat(start)
+        if each["kind"] == "Pod" and (start := time_of(each["status"].get("startTime"))):
+            started[each["metadata"]["uid"]] = start
         elif each["kind"] == "Event" and each["source"]["component"] == "kubelet" and "earliest" in each:
             seen.append((each["involvedObject"].get("uid", ""), datetime.fromisoformat(each["lastTimestamp"])))
     return max((at + (started[uid] - last) for uid, last in seen if uid in started), default=at)

@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from ingest.files.texts.fragments import is_prompt
+from ingest.files.unread import CUT_OFF
 from ingest.model.observation import if_decodable
 
 _PART: Final = re.compile(
@@ -30,8 +31,8 @@ _MOST: Final = 128
 """Maximum number of parts of an expression, and items of a list."""
 _LONGEST: Final = 4_000
 _VALUE: Final = re.compile(r'\s*(?=[{\["])')
-_LISTS: Final = ("conditions", "taints", "Statuses")
-"""Ends of paths of lists."""
+_OF_JSON: Final = re.compile(r"\s*\[?\s*\{")
+"""Matches the start of JSON of objects; Go's form has `map[` instead."""
 _LARGEST: Final = 1 << 18
 """Maximum number of characters of a value within a row, and of one that is the whole output."""
 _OF_WORDS: Final = ("message", "taints")
@@ -67,29 +68,27 @@ def parts_of(expression: str) -> list[Part]:
 
 
 def part_of(expression: str, lines: Sequence[str]) -> dict[str, Any] | None:
-    """Return the fields of the object of which one path was printed, as JSON or as text; None for several paths."""
+    """Return the fields of the object of which one path was printed, as JSON or as text; None for several paths.
+
+    If a part of the JSON is missing, CUT_OFF is among the fields.
+    """
     parts = [each for each in parts_of(expression) if each.path or each.text.strip()]
     text = "\n".join(_printed(lines)).strip()
     if len(parts) != 1 or parts[0].parts or not parts[0].path or not text:
         return None
     fields: dict[str, Any] = {}
+    path, end, start = parts[0].path, 0, text[:_LARGEST]
     with suppress(RecursionError, ValueError):
-        if text.startswith(("{", "[", '"')):
-            first, *more = _values(text[:_LARGEST])
-            is_item = isinstance(first, dict) and parts[0].path.endswith(_LISTS)
-            put(fields, parts[0].path, [first, *more] if is_item else first)
+        while (not end or path.endswith(("[]", "[*]"))) and (begun := _VALUE.match(start, end)) is not None:
+            value, end = json.JSONDecoder().raw_decode(start, begun.end())
+            put(fields, path, value)
+        if end:
             return fields
-    if is_state(parts[0].path, value := text.partition("\n")[0]):
-        put(fields, parts[0].path, value)
+    if _OF_JSON.match(text, end):
+        fields[CUT_OFF] = True
+    elif not end and is_state(path, value := text.partition("\n")[0]):
+        put(fields, path, value)
     return fields
-
-
-def _values(text: str) -> Iterator[Any]:
-    """Yield the JSON values at the start of a text, as jq prints the items of a list: one after the other."""
-    end = 0
-    while (begun := _VALUE.match(text, end)) is not None:
-        value, end = json.JSONDecoder().raw_decode(text, begun.end())
-        yield value
 
 
 def _printed(lines: Sequence[str]) -> Iterator[str]:

@@ -8,16 +8,19 @@ name.
 import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
 from typing import Any, Final
 
+import msgspec
 import yaml
 
-from ingest.files.texts.ages import UNKNOWN_AGE, PrintTime
+from ingest.files.texts.ages import UNKNOWN_AGE, PrintTime, time_of, utc
+from ingest.files.texts.columns import conditions_of
 from ingest.files.texts.described import is_of_kubelet
 from ingest.files.texts.event_rows import event_object, unknown_pod
 from ingest.files.yaml_documents import first_document
+from ingest.model.numbers import ExitCode, Int32
 from ingest.model.objects.base import UNKNOWN_NAME
+from ingest.model.observation import if_decodable
 
 IS_YAML_STATUS: Final = re.compile(
     rb"^[ \t]*phase: (?:Failed|Pending)[ \t\r]*$|^[ \t-]*type: (?:Disk|Memory|PID)Pressure[ \t\r]*$"
@@ -33,7 +36,19 @@ _REASONS: Final = {
     "PIDPressure": "NodeHasInsufficientPID",
 }
 _OF_CONTAINERS: Final = ("containerStatuses", "initContainerStatuses")
-_KEPT: Final = ("phase", "reason", "message", "startTime", "qosClass", "conditions", *_OF_CONTAINERS)
+_OF_END: Final = {"reason": str, "exitCode": ExitCode, "startedAt": utc, "finishedAt": utc}
+_OF_STATE: Final = {
+    "waiting": {"reason": str, "message": str},
+    "running": {"startedAt": utc},
+    "terminated": _OF_END,
+}
+_OF_CONTAINER: Final = {"name": str, "restartCount": Int32, "state": _OF_STATE, "lastState": _OF_STATE}
+_KEPT: Final = {
+    **dict.fromkeys(("phase", "reason", "message", "qosClass"), str),
+    "startTime": utc,
+    **{name: [_OF_CONTAINER] for name in _OF_CONTAINERS},
+}
+_IF_UNKNOWN: Final = {"name": UNKNOWN_NAME, "restartCount": 0, "exitCode": None}
 _KILLED: Final = "OOMKilled"
 _LONGEST: Final = 64 * 1024
 
@@ -81,6 +96,21 @@ def _killed(status: Mapping[str, Any]) -> list[str]:
     return [str(each) for end, each in states if isinstance(end, dict) and end.get("reason") == _KILLED]
 
 
+def _kept(given: Any, form: Any) -> Any:
+    """Return the parts of a value that have the expected form: anything can be redacted, cut off, or mistyped."""
+    if isinstance(form, list):
+        return [_kept(each, *form) for each in given if isinstance(each, dict)] if isinstance(given, list) else None
+    if form is utc:
+        return utc(given) or None
+    if not isinstance(form, dict):
+        return if_decodable(lambda found: msgspec.convert(found, form, strict=False), given)
+    if not isinstance(given, dict):
+        return None
+    unknown = {name: each for name, each in _IF_UNKNOWN.items() if name in form}
+    kept = ((name, _kept(given.get(name), each)) for name, each in form.items())
+    return unknown | {name: each for name, each in kept if each is not None}
+
+
 def _of_pod(status: Mapping[str, Any], printed: PrintTime) -> Iterator[dict[str, Any]]:
     reason, message = (str(status.get(name) or "") for name in ("reason", "message"))
     killed, phase = _killed(status), status.get("phase", "")
@@ -94,7 +124,7 @@ def _of_pod(status: Mapping[str, Any], printed: PrintTime) -> Iterator[dict[str,
                 "uid": unknown_pod([message, *killed])["uid"],
             },
             "spec": {"nodeName": ""},
-            "status": {name: status[name] for name in _KEPT if name in status},
+            "status": _kept(status, _KEPT) | {"conditions": [*conditions_of(status.get("conditions"))]},
         }
     conditions = status.get("conditions")
     for each in conditions if phase == "Pending" and isinstance(conditions, list) else ():
@@ -120,14 +150,7 @@ def _event(
 ) -> Iterable[dict[str, Any]]:
     """Return an Event at the time of a condition, else at any time before the text was printed."""
     host = UNKNOWN_NAME if component == "kubelet" else ""
-    ages = {"age": _as_age(at) or UNKNOWN_AGE, "count": None, "first": None}
+    known = time_of(at)
+    ages = {"age": f"{known:%Y-%m-%d %H:%M:%S %z} UTC" if known else UNKNOWN_AGE, "count": None, "first": None}
     made = event_object(about, words, (component, host), ages, printed)
     return [made] if made is not None else []
-
-
-def _as_age(text: str) -> str:
-    """Return a time in Go's form; empty for any other text."""
-    try:
-        return f"{datetime.fromisoformat(text):%Y-%m-%d %H:%M:%S %z} UTC"
-    except ValueError:
-        return ""

@@ -94,6 +94,50 @@ def test_a_cluster_that_a_cloud_and_a_context_name_is_one(
     assert nodes(tmp_path / "paste.txt") == names
 
 
+AWS = "$ aws eks update-kubeconfig --name prod --region {}\n$ kubectl get nodes"
+GOOGLE = "$ gcloud container clusters get-credentials prod {}\n$ kubectl get nodes"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "count"),
+    [
+        (AWS.format("eu-west-1"), f"$ kubectl --context {PROD} get nodes", 1),
+        (AWS.format("us-east-1"), f"$ kubectl --context {PROD} get nodes", 2),
+        (AWS.format("us-east-1"), AWS.format("us-east-1"), 1),
+        (AWS.format("us-east-1"), AWS.format("eu-west-1"), 2),
+        (AWS.format("us-east-1"), AWS.format("$REGION"), 1),
+        (AWS.format("us-east-1"), "$ aws eks update-kubeconfig --name prod\n$ kubectl get nodes", 1),
+        (AWS.format("us-east-1"), "$ aws --region=eu-west-1 eks update-kubeconfig --name prod\n$ k get nodes", 2),
+        (AWS.format("us-east-1"), "$ kubectl --context me@prod.us-east-1.eksctl.io get nodes", 1),
+        (AWS.format("us-east-1"), "$ kubectl --context me@prod.eu-west-1.eksctl.io get nodes", 2),
+        (GOOGLE.format("--zone z --project p"), "$ kubectl --context gke_p_z_prod get nodes", 1),
+        (GOOGLE.format("--region=z"), "$ kubectl --context gke_p_z_prod get nodes", 1),
+        (GOOGLE.format("-z other"), "$ kubectl --context gke_p_z_prod get nodes", 2),
+        (GOOGLE.format("--zone z --project other"), "$ kubectl --context gke_p_z_prod get nodes", 2),
+        (
+            "$ az aks get-credentials -g a -n prod\n$ kubectl get nodes",
+            "$ az aks get-credentials --resource-group b --name prod\n$ kubectl get nodes",
+            2,
+        ),
+    ],
+)
+def test_a_name_in_two_places_of_a_cloud_is_two_clusters(tmp_path: Path, first: str, second: str, count: int) -> None:
+    """A third cluster shows that names of one kind differ."""
+    third = f"$ kubectl --context {PROD.replace('prod', 'stage')} get nodes\n{READY}"
+    for texts in ((first, second), (second, first)):
+        text = "".join(f"{each}\n{NOT_READY}" for each in texts)
+        (tmp_path / "paste.txt").write_text(text)
+        assert len(nodes(tmp_path / "paste.txt")) == count
+        (tmp_path / "paste.txt").write_text(text + third)
+        assert len(nodes(tmp_path / "paste.txt")) == count + 1
+
+
+def test_a_name_in_two_places_is_shown_with_them(tmp_path: Path) -> None:
+    texts = f"{AWS.format('us-east-1')}\n{READY}{AWS.format('eu-west-1')}\n{NOT_READY}"
+    (tmp_path / "paste.txt").write_text(texts)
+    assert nodes(tmp_path / "paste.txt") == [("prod eu-west-1", False), ("prod us-east-1", True)]
+
+
 def test_a_context_of_another_cluster_than_the_clouds_is_another(tmp_path: Path) -> None:
     switched = "$ aws eks update-kubeconfig --name prod\n$ kubectl get nodes"
     other = f"$ kubectl --context {PROD.replace('prod', 'stage')} get nodes"
@@ -205,6 +249,7 @@ def test_every_form_of_a_command_selects_its_cluster(tmp_path: Path, command: st
         "$ kubectl config get-contexts -o name | while read c; do kubectl --context $c get nodes; done",
         "for c in eu us; do\n  kubectl config use-context $c\n  kubectl get nodes\ndone",
         "$ for f in *.conf; do KUBECONFIG=$f kubectl get nodes; done",
+        "$ for r in eu us; do aws eks update-kubeconfig --name prod --region $r; kubectl get nodes; done",
         "$ kubectl --context eu get nodes; kubectl --context us get nodes",
     ],
 )

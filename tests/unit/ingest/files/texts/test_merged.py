@@ -30,6 +30,8 @@ Events:  <none>
 DOWN, UP = NODE.format("False", "10", "09"), NODE.format("True ", "11", "10")
 ROW = "NAME   STATUS   ROLES    AGE    VERSION\nn1     {0}    <none>   {1}   v1.29.3\n"
 
+UNCLEAR = "node n1 is Ready in one text and not in another, and no time shows which is later"
+
 
 def read(path: Path, texts: Sequence[str]) -> tuple[list[dict[str, Any]], str]:
     """Return the objects of texts in one file, and what was said about them."""
@@ -58,23 +60,22 @@ def test_a_node_that_is_described_twice_has_two_versions(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("row", "said"),
+    ("row", "states", "said"),
     [
-        (ROW.format("NotReady", "3h  "), ""),
-        (ROW.format("Ready", "149m"), ""),
-        (
-            ROW.format("Ready", "3h  "),
-            "node n1 is Ready in one text and not in another, and no time shows which is later",
-        ),
-        (ROW.format("Ready", "3h5m"), "node n1 is Ready in one text and not in a table, which was printed later"),
+        (ROW.format("NotReady", "3h  "), ["False"], ""),
+        (ROW.format("Ready", "149m"), ["False"], ""),
+        (ROW.format("Ready", "3h  "), ["False"], UNCLEAR),
+        (ROW.format("Ready", "3h5m"), ["False", "True"], ""),
     ],
     ids=["the same", "before it went down", "in the hour of the description", "later"],
 )
-def test_a_table_that_contradicts_a_description_counts_by_its_age(tmp_path: Path, row: str, said: str) -> None:
+def test_a_table_that_contradicts_a_description_counts_by_its_age(
+    tmp_path: Path, row: str, states: list[str], said: str
+) -> None:
     """The Node was made at 07:00, was Ready until 09:30, and was described at 10:00."""
     for texts in permutations((DOWN, row)):
         found, words = read(tmp_path, texts)
-        assert readiness(found) == ["False"]
+        assert readiness(found) == states
         assert words.partition(": ")[2] == said
 
 
@@ -89,6 +90,70 @@ def test_tables_of_two_files_that_contradict_each_other_leave_readiness_unknown(
     found, said = read_files(tmp_path)
     assert "node n1 is Ready in one text and not in another" in said
     assert readiness(found) == []
+
+
+@pytest.mark.parametrize(
+    ("rows", "states", "said"),
+    [
+        ([("NotReady", "5d2h"), ("Ready", "5d7h")], ["True"], ""),
+        ([("Ready", "45h"), ("NotReady", "9d")], ["False"], ""),
+        ([("Ready", "45h"), ("NotReady", "46h"), ("Ready", "9d")], ["True"], ""),
+        ([("NotReady", "5d7h"), ("Ready", "5d7h")], [], UNCLEAR),
+        ([("NotReady", "8d"), ("Ready", "7d23h"), ("Ready", "8d")], [], UNCLEAR),
+        ([("NotReady", "5d7h"), ("Ready", "<unknown>")], [], UNCLEAR),
+    ],
+)
+def test_the_age_of_a_node_orders_tables(
+    tmp_path: Path, rows: list[tuple[str, str]], states: list[str], said: str
+) -> None:
+    """An age from 3 hours to 8 days is in hours, an older one in days: 8d and 8d can be a day apart."""
+    for order in permutations(rows):
+        for number, row in enumerate(order):
+            (tmp_path / f"{number}.txt").write_text(ROW.format(*row))
+        found, words = read_files(tmp_path)
+        assert (readiness(found), words.partition(": ")[2]) == (states, said)
+
+
+@pytest.mark.parametrize(
+    ("rows", "states", "said"),
+    [
+        ([("NotReady", "2h")], ["True"], ""),
+        ([("NotReady", "5h")], ["True", "False"], ""),
+        ([("NotReady", "2h"), ("NotReady", "5h")], ["True", "False"], ""),
+        ([("NotReady", "5h"), ("Ready", "6h")], ["True", "False", "True"], ""),
+        ([("NotReady", "5h"), ("Ready", "5h")], ["True"], UNCLEAR),
+        ([("NotReady", "5h"), ("NotReady", "200m")], ["True"], UNCLEAR),
+    ],
+)
+def test_tables_around_a_description_are_versions_at_their_time(
+    tmp_path: Path, rows: list[tuple[str, str]], states: list[str], said: str
+) -> None:
+    """The Node was made at 07:00, became Ready at 09:30, and was described at 11:00."""
+    texts = [NODE.format("True ", "11", "09"), *(ROW.format(*row) for row in rows)]
+    for order in permutations(texts):
+        for number, text in enumerate(order):
+            (tmp_path / f"{number}.txt").write_text(text)
+        found, words = read_files(tmp_path)
+        assert (readiness(found), words.partition(": ")[2]) == (states, said)
+        assert all(each["metadata"]["creationTimestamp"] for each in found)
+
+
+def test_a_table_after_a_description_dates_the_dump(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text(NODE.format("True ", "11", "09"))
+    (tmp_path / "b.txt").write_text(ROW.format("NotReady", "5h"))
+    times = [
+        each.observation.ts for each in read_sources([tmp_path]) if isinstance(each, Observed) and not each.is_implied
+    ]
+    assert [f"{each:%H:%M}" for each in times] == ["11:00", "12:00"]
+
+
+def test_heartbeats_are_compared_as_times(tmp_path: Path) -> None:
+    """They have fractions of a second or an offset if another program printed them."""
+    asked = "$ kubectl get node n1 -o json | jq '.status.conditions[]'\n"
+    for beat in ("2025-03-04T11:00:00.5Z", "2025-03-04T16:40:00+05:30"):
+        item = f'{{"type": "Ready", "status": "False", "lastHeartbeatTime": "{beat}"}}\n'
+        for texts in permutations((UP, asked + item)):
+            assert readiness(read(tmp_path, texts)[0]) == ["True", "False"]
 
 
 PART = """kubectl describe po api-1 -n shop | grep -A 25 "^Containers"
@@ -135,6 +200,10 @@ def test_a_pod_whose_spec_was_cut_off_is_on_an_unknown_node(tmp_path: Path) -> N
     status = "# the spec is left out\nstatus:\n  phase: Running\n"
     ((pod,), _) = read(tmp_path, [f'{head}{status}  startTime: "2025-03-04T09:00:05Z"\n'])
     assert pod["spec"]["nodeName"] == "(unknown)"
+    spec = "spec:\n  containers:\n  - name: c\n    env:\n    - name: nodeName\n      value: z\n    - nodeName: y\n"
+    labels = "  annotations:\n    nodeName: x\n"
+    ((pod,), _) = read(tmp_path, [f'{head}{labels}{spec}{status}  startTime: "2025-03-04T09:00:05Z"\n'])
+    assert pod["spec"]["nodeName"] == "(unknown)"
     ((pod,), _) = read(tmp_path, [f"{head}{status.replace('Running', 'Pending')}"])
     assert "nodeName" not in pod.get("spec", {})
 
@@ -163,6 +232,103 @@ def test_a_status_without_its_pod_shows_an_oom_kill(tmp_path: Path) -> None:
         "(unknown)",
         "OOMKilled",
     )
+
+
+def _ends(pods: Sequence[dict[str, Any]]) -> list[tuple[str, int, str, int | None]]:
+    containers = (each for pod in pods for each in pod["status"]["containerStatuses"])
+    ended = ((each, each["lastState"]["terminated"]) for each in containers)
+    return [(each["name"], each["restartCount"], end["reason"], end["exitCode"]) for each, end in ended]
+
+
+@pytest.mark.parametrize(
+    ("was", "now"),
+    [
+        ('startTime: "2025-03-04T09:00:05Z"', "startTime: '<redacted>'"),
+        ('startTime: "2025-03-04T09:00:05Z"', "startTime: yesterday"),
+        ('startTime: "2025-03-04T09:00:05Z"', "startTime: 5"),
+        ('startTime: "2025-03-04T09:00:05Z"', 'startTime: "2025-02-30T09:00:05Z"'),
+        ("phase: Running", "phase: Running\n  conditions: null"),
+        ("phase: Running", "phase: Running\n  conditions: 5"),
+        ("phase: Running", "phase: Running\n  conditions: [x]"),
+        ("phase: Running", "phase: Running\n  conditions: [{type: [a], status: {b: c}}, {lastHeartbeatTime: 5}]"),
+        ("phase: Running", "phase: Running\n  initContainerStatuses: null"),
+        ("phase: Running", "phase: Running\n  initContainerStatuses: 7"),
+        ("phase: Running", "phase: Running\n  initContainerStatuses: [7, {state: 5}]"),
+        ("phase: Running", "phase: Running\n  reason: [a]\n  message: {b: c}\n  qosClass: 7"),
+        ("phase: Running", "phase: [a]"),
+        ('finishedAt: "2025-03-04T09:58:00Z"', "finishedAt: '<redacted>'"),
+        ("lastState:", "state: '<redacted>'\n    lastState:"),
+    ],
+)
+def test_a_status_with_a_value_of_another_form_shows_the_rest(tmp_path: Path, was: str, now: str) -> None:
+    """Values are redacted, cut off and mistyped: none hides the kill, in one text or in two."""
+    other = STATUS.replace(was, now)
+    for texts in ([other], [other, other], *permutations((STATUS, other))):
+        pods, said = read(tmp_path, texts)
+        assert (_ends(pods), said) == ([("api", 3, "OOMKilled", 137)] * len(pods), "")
+        assert pods
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "end"),
+    [
+        ("    restartCount: 3\n", "", ("api", 0, "OOMKilled", 137)),
+        ("restartCount: 3", "restartCount: '3'", ("api", 3, "OOMKilled", 137)),
+        ("restartCount: 3", "restartCount: 99999999999", ("api", 0, "OOMKilled", 137)),
+        ("        exitCode: 137\n", "", ("api", 3, "OOMKilled", None)),
+        ("name: api\n    ", "", ("(unknown)", 3, "OOMKilled", 137)),
+    ],
+)
+def test_a_status_pasted_twice_without_a_field_is_one_pod(
+    tmp_path: Path, was: str, now: str, end: tuple[str, int, str, int | None]
+) -> None:
+    text = STATUS.replace(was, now)
+    assert _ends(read(tmp_path, [text, text])[0]) == [end]
+    assert _ends(read(tmp_path, [text])[0]) == [end]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        (
+            "pod a -n shop -o custom-columns=NAME:.metadata.name,NODE:.spec.nodeName,REASON:.status.reason,"
+            "START:.status.startTime\nNAME   NODE   REASON    START\na      n1     Evicted   2025-13-45T99:00:00Z"
+        ),
+        (
+            "events -o custom-columns=NAME:.involvedObject.name,KIND:.involvedObject.kind,REASON:.reason,"
+            "TIME:.eventTime\nNAME   KIND   REASON    TIME\na      Pod    Evicted   yesterday"
+        ),
+        (
+            "node n1 -o json | jq '.status.conditions[]'\n"
+            '{"type": "Ready", "status": "False", "lastHeartbeatTime": "2025-02-30T10:40:00Z"}'
+        ),
+        ('node n1 -o json | jq \'.status.conditions[]\'\n{"type": ["Ready"], "status": {"a": 5}}'),
+        ('node n1 -o json | jq \'.spec\'\n{"unschedulable": [5], "taints": [{"key": ["a"], "effect": 7}]}'),
+    ],
+    ids=["start", "event", "heartbeat", "condition", "taint"],
+)
+def test_an_impossible_value_is_left_out(tmp_path: Path, text: str) -> None:
+    assert len(read(tmp_path, [f"$ kubectl get {text}\n"])[0]) == 1
+
+
+def test_a_condition_that_was_cut_off_is_reported(tmp_path: Path) -> None:
+    item = '{"type": "DiskPressure", "status": "True", "lastHeartbeatTime": "2025-03-04T09:40:00Z"}\n'
+    asked = "$ kubectl get node n1 -o json | jq '.status.conditions[]'\n"
+    ((node,), said) = read(tmp_path, [f"{asked}{item}{item[:50]}"])
+    assert [each["type"] for each in node["status"]["conditions"]] == ["DiskPressure"]
+    assert "JSON that was cut off or shortened, of which only whole values are read" in said
+    (found, said) = read(tmp_path, [f"{asked}{item[:50]}"])
+    assert (found, "JSON that was cut off" in said) == ([], True)
+
+
+@pytest.mark.parametrize(("count", "read_as"), [("3", 3), ("9" * 9, 999_999_999), ("9" * 5000, 2**31 - 1)])
+def test_a_count_of_any_length_is_a_number(tmp_path: Path, count: str, read_as: int) -> None:
+    """Kubernetes counts in 32 bits."""
+    width = len(count) + 8
+    head = f"LASTSEEN   FIRSTSEEN   {'COUNT':{width}}NAME      KIND  SUBOBJECT  TYPE     REASON   SOURCE"
+    row = f"5m         5m          {count:{width}}api-1.17  Pod              Warning  Evicted  kubelet, n1"
+    ((event,), _) = read(tmp_path, [f"{head}       MESSAGE\n{row}  The node was low on resource: memory.\n"])
+    assert (event["reason"], event["count"]) == ("Evicted", read_as)
 
 
 WIDE = (

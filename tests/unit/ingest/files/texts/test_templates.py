@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.files.texts.templates import part_of, put, rows_of
+from ingest.files.unread import CUT_OFF
 
 NAMES = '{range .items[*]}{.metadata.name}{"\\t"}{.status.phase}{"\\n"}{end}'
 CONDITIONS = "{range .items[*]}{@.metadata.name}:{range @.status.conditions[*]}{@.type}={@.status};{end}{end}"
@@ -44,6 +45,42 @@ def test_one_path_is_a_part_of_its_object_as_json_or_text() -> None:
     assert part_of("{.status.allocatable}", ['{"cpu":"4"}', "$ exit"]) == {"status": {"allocatable": {"cpu": "4"}}}
     assert part_of("{.status.reason}", ["Evicted"]) == {"status": {"reason": "Evicted"}}
     assert part_of("{.status.reason}{.status.phase}", ["Evicted"]) is None
+
+
+ITEM = '{{"type": "{}",\n "status": "True"}}'
+DISK = {"type": "DiskPressure", "status": "True"}
+
+
+@pytest.mark.parametrize(
+    "tail", ["[INFO] then the pods...", '{"type": ...}', '"no space left', "then more", ITEM[:9]]
+)
+@pytest.mark.parametrize("path", ["status.conditions", "status"])
+def test_text_behind_a_whole_value_is_not_of_it(path: str, tail: str) -> None:
+    """Only a command that ends in `[]` prints several values."""
+    value = f"[{ITEM.format('DiskPressure')}]"
+    value = value if path == "status.conditions" else f'{{"conditions": {value}}}'
+    assert part_of(f"{{.{path}}}", [*value.splitlines(), tail]) == {"status": {"conditions": [DISK]}}
+
+
+@pytest.mark.parametrize("path", ["status.conditions[]", "status.conditions[*]"])
+@pytest.mark.parametrize(
+    ("tail", "is_cut"),
+    [
+        ("", False),
+        ("[INFO] then the pods...", False),
+        ('{"type": ...}', True),
+        ('{"type": "PIDPressure",\n "sta', True),
+    ],
+)
+def test_items_before_one_that_was_cut_off_count(path: str, tail: str, is_cut: bool) -> None:
+    lines = [*ITEM.format("DiskPressure").splitlines(), *tail.splitlines()]
+    expected = {"status": {"conditions": [DISK]}} | ({CUT_OFF: True} if is_cut else {})
+    assert part_of(f"{{.{path}}}", lines) == expected
+
+
+@pytest.mark.parametrize("path", ["status.conditions[]", "status.conditions", "status"])
+def test_of_a_value_that_was_cut_off_nothing_is_known(path: str) -> None:
+    assert part_of(f"{{.{path}}}", ['{"type": "DiskPressure",', '"status": "Tr']) == {CUT_OFF: True}
 
 
 def test_paths_select_items_by_filter_number_or_word() -> None:
