@@ -41,6 +41,7 @@ _OF: Final[dict[str, tuple[Any, ...]]] = {
         (True, False),
     ),
     **dict.fromkeys(("begins", "by_event", "cordoned", "at_least", "was_seen", "thresholds_assumed"), (True, False)),
+    **dict.fromkeys(("timed", "untimed"), (True, False)),
     **dict.fromkeys(("earliest", "latest", "until"), (datetime(2026, 7, 1, 12, tzinfo=UTC),)),
     "cause": (
         "not_ready",
