@@ -190,7 +190,7 @@ class Detail(NamedTuple):
     """None if no /configz was seen."""
     usage: tuple[Usage, ...]
     growers: tuple[RowDict, ...]
-    """Users of its disk at the end of the range, at most 8: those over their limit, then those that grow by 1 MiB/h."""
+    """Users of its disk at the end of the range, at most 8: those over their limit, then what grows by 1 MiB/h."""
 
 
 def read_details(db: Database, scope: Scope, nodes: Sequence[NodeLine]) -> list[Detail]:
