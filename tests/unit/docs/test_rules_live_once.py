@@ -47,6 +47,7 @@ ASKED: Final = {
     "pod_waits": {"is_waiting"},
     "pressure_history": {"resource_condition"},
     "requests": {"latest_change"},
+    "waiting_groups": {"latest_change"},
     "restart_ends": {"whole_cores"},
     "scheduler_tries": {"default_scheduler"},
     "story": {"signal_resource", "settable_signals", "is_low", "was_low", "is_near", "pressures", "pressure_reasons"}

@@ -1,4 +1,4 @@
-"""Workloads of Kueue and gangs of Volcano lack what their own schedulers say (rules: scheduling-queue)."""
+"""Workloads of Kueue and gangs lack what their own schedulers say of them (rules: scheduling-queue)."""
 
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -10,7 +10,7 @@ from leadsman.cli.present.layout import lines
 from sql.database.open import Database
 from sql.questions.cells import as_columns
 from sql.questions.queries import run, saved_query
-from streams.fold.findings import NodeEvent
+from streams.fold.findings import NodeEvent, PodBinding
 
 SPOT: Final = "insufficient unused quota for nvidia.com/gpu in flavor spot, 2 more needed"
 NO_FLAVOR: Final = "couldn't assign flavors to pod set main: "
@@ -129,3 +129,32 @@ def test_hostile_names_in_its_cells_are_escaped(database: Database) -> None:
     shown = "\n".join(lines(as_columns(run(database, saved_query("waiting_groups"), {})), None))
     assert {"\x1b", "\u202e"} & set(shown) == set()
     assert "2 more nvidia.com/gpu of flavor \\x1b[31mred\\u202e" in shown
+
+
+def waiting(pod: str, words: str, minutes: int = 0, change: str = "pending") -> PodBinding:
+    of = {"namespace": "ml", "pod": pod, "uid": pod, "created_at": T0}
+    return row(PodBinding, ts=T0 + timedelta(minutes=minutes), change=change, waits_for=words, **of)
+
+
+def test_a_gang_of_koordinator_lacks_what_its_pods_are_told(database: Database) -> None:
+    """The texts are those of its plugin Coscheduling. A gang waits only while a pod that names it does."""
+    unfit = "0/3 nodes are available: 3 Insufficient cpu."
+    rejected = f'Gang "ml/infer" gets rejected due to member Pod "infer-2" is unschedulable with reason "{unfit}"'
+    few = "gang child pod not collect enough, gangName: ml/{0}, podName: ml/{0}-0"
+    store(
+        database,
+        waiting("infer-1", rejected),
+        waiting("infer-2", f'{unfit} Gang "ml/infer" gets rejected due to pod is unschedulable.', 1),
+        waiting("train-0", few.format("train")),
+        waiting("lone-0", "gang has not init, gangName: ml/lone, podName: ml/lone-0"),
+        waiting("over-0", few.format("over")),
+        waiting("over-0", "", 1, "bound"),
+        waiting("other", "3 Insufficient cpu"),
+    )
+    assert asked(database, "lacks") == {
+        "infer": [f"room for its pod infer-2: {unfit}"],
+        "train": ["more pods: fewer exist than its minimum"],
+        "lone": ["its PodGroup"],
+    }
+    assert asked(database, "said")["infer"] == rejected
+    assert asked(database, "last_event_at")["infer"] == T0 + timedelta(minutes=1)
