@@ -84,8 +84,8 @@ def _in_cloud(selected: Selected, clouds: Container[str]) -> Selected:
     """Return a selection with the name by which a cloud knows its cluster, and the place, if the context has them."""
     name = selected.context or selected.cluster
     found = next(filter(None, (form.fullmatch(name) for form in _OF_CLOUD)), None)
-    told = found.groupdict() if found else {"cloud": name} if name in clouds else {}
-    return selected._replace(**told)
+    names = found.groupdict() if found else {"cloud": name} if name in clouds else {}
+    return selected._replace(**names)
 
 
 def _joined(key: tuple[str, ...], others: Iterable[tuple[str, ...]]) -> tuple[str, ...]:

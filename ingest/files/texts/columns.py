@@ -92,7 +92,7 @@ _UNREACHABLE: Final = "node.kubernetes.io/unreachable"
 """Taints that appear after a Node stops being Ready, and disappear after it recovers. Without them, Ready is
 unknown.
 """
-_OF_CONTAINERS: Final = ("containerStatuses", "initContainerStatuses")
+OF_CONTAINERS: Final = ("containerStatuses", "initContainerStatuses")
 _DIGITS: Final = 9
 _OF_CONDITION: Final = re.compile(
     r"(lastHeartbeatTime|lastTransitionTime|message|reason|status|type):"
@@ -251,7 +251,7 @@ def _pod(fields: dict[str, Any], command: Command, _: PrintTime) -> dict[str, An
     reason = spell_out(_text(fields, "status.reason") or _text(fields, "status.phase"))
     if not is_by_kubelet(reason) and is_of_kubelet("Evicted", message):
         reason = "Evicted"
-    killed = {kind: found for kind in _OF_CONTAINERS if (found := list(_killed(status.get(kind))))}
+    killed = killed_containers(status)
     if not _NAME.fullmatch(name) or not (killed or is_by_kubelet(reason)):
         return None  # the table lacks its requests, and the pod would seem to request nothing
     ended = {"phase": "Failed", "reason": reason, "message": message} if is_by_kubelet(reason) else {"phase": ""}
@@ -270,8 +270,12 @@ def _pod(fields: dict[str, Any], command: Command, _: PrintTime) -> dict[str, An
     }
 
 
+def killed_containers(status: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    """Return the containers that were OOM killed, in the lists of a pod's status; without the other lists."""
+    return {kind: found for kind in OF_CONTAINERS if (found := list(_killed(status.get(kind))))}
+
+
 def _killed(given: Any) -> Iterator[dict[str, Any]]:
-    """Yield the containers that were OOM killed."""
     for each in given if isinstance(given, list) else ():
         ends = {
             state: {"terminated": {"exitCode": None} | ended}

@@ -14,8 +14,9 @@ import msgspec
 from ingest.files.history import Fact
 from ingest.files.lines import SourceError
 from ingest.files.texts.ages import with_zone
+from ingest.files.texts.columns import OF_CONTAINERS
 from ingest.files.texts.event_rows import SCHEDULED, without_status_words
-from ingest.files.texts.merged import OF_CONTAINERS, merged
+from ingest.files.texts.merged import merged
 from ingest.messages.reasons import is_by_kubelet
 from ingest.model.objects.base import UNKNOWN_NAME
 from ingest.model.objects.event import Event

@@ -13,6 +13,7 @@ from common.text import plain
 from ingest.files.history import Fact
 from ingest.files.lines import SourceError
 from ingest.files.texts.ages import span, time_of, utc
+from ingest.files.texts.columns import OF_CONTAINERS
 from ingest.messages.reasons import OUT_OF, REFUSALS, is_by_kubelet
 from ingest.model.objects.base import UNKNOWN_NAME
 from ingest.model.observation import EARLIEST, LATEST
@@ -21,7 +22,6 @@ from ingest.resources.nodes import NODES
 
 Made = dict[str, Any]
 _ANY: Final = msgspec.json.Decoder(dict[str, Any])
-OF_CONTAINERS: Final = ("containerStatuses", "initContainerStatuses")
 _READY: Final = "Ready"
 _BEAT: Final = "lastHeartbeatTime"
 _SECOND: Final = timedelta(seconds=1)

@@ -8,13 +8,14 @@ name.
 import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, Final
 
 import msgspec
 import yaml
 
 from ingest.files.texts.ages import UNKNOWN_AGE, PrintTime, time_of, utc
-from ingest.files.texts.columns import conditions_of
+from ingest.files.texts.columns import OF_CONTAINERS, conditions_of, killed_containers
 from ingest.files.texts.described import is_of_kubelet
 from ingest.files.texts.event_rows import event_object, unknown_pod
 from ingest.files.yaml_documents import first_document
@@ -35,7 +36,6 @@ _REASONS: Final = {
     "MemoryPressure": "NodeHasInsufficientMemory",
     "PIDPressure": "NodeHasInsufficientPID",
 }
-_OF_CONTAINERS: Final = ("containerStatuses", "initContainerStatuses")
 _OF_END: Final = {"reason": str, "exitCode": ExitCode, "startedAt": utc, "finishedAt": utc}
 _OF_STATE: Final = {
     "waiting": {"reason": str, "message": str},
@@ -46,10 +46,9 @@ _OF_CONTAINER: Final = {"name": str, "restartCount": Int32, "state": _OF_STATE, 
 _KEPT: Final = {
     **dict.fromkeys(("phase", "reason", "message", "qosClass"), str),
     "startTime": utc,
-    **{name: [_OF_CONTAINER] for name in _OF_CONTAINERS},
+    **{name: [_OF_CONTAINER] for name in OF_CONTAINERS},
 }
 _IF_UNKNOWN: Final = {"name": UNKNOWN_NAME, "restartCount": 0, "exitCode": None}
-_KILLED: Final = "OOMKilled"
 _LONGEST: Final = 64 * 1024
 
 
@@ -84,16 +83,9 @@ def _status(text: str) -> Mapping[str, Any] | None:
         return None
     if isinstance(found, dict) and isinstance(inner := found.get("status"), dict):
         found = inner
-    return found if isinstance(found, dict) and (isinstance(found.get("phase"), str) or _killed(found)) else None
-
-
-def _killed(status: Mapping[str, Any]) -> list[str]:
-    """Return the containers that were OOM killed, each with its state, in the status of a pod."""
-    listed = (status.get(name) for name in _OF_CONTAINERS)
-    containers = [each for found in listed if isinstance(found, list) for each in found if isinstance(each, dict)]
-    ends = ((each.get(name), each) for each in containers for name in ("state", "lastState"))
-    states = ((state.get("terminated"), each) for state, each in ends if isinstance(state, dict))
-    return [str(each) for end, each in states if isinstance(end, dict) and end.get("reason") == _KILLED]
+    if not isinstance(found, dict):
+        return None
+    return found if isinstance(found.get("phase"), str) or killed_containers(found) else None
 
 
 def _kept(given: Any, form: Any) -> Any:
@@ -113,7 +105,7 @@ def _kept(given: Any, form: Any) -> Any:
 
 def _of_pod(status: Mapping[str, Any], printed: PrintTime) -> Iterator[dict[str, Any]]:
     reason, message = (str(status.get(name) or "") for name in ("reason", "message"))
-    killed, phase = _killed(status), status.get("phase", "")
+    killed, phase = [*chain.from_iterable(killed_containers(status).values())], status.get("phase", "")
     if killed or (phase == "Failed" and is_of_kubelet(reason, message)):
         yield {
             "apiVersion": "v1",
@@ -121,7 +113,7 @@ def _of_pod(status: Mapping[str, Any], printed: PrintTime) -> Iterator[dict[str,
             "metadata": {
                 "name": UNKNOWN_NAME,
                 "namespace": UNKNOWN_NAME,
-                "uid": unknown_pod([message, *killed])["uid"],
+                "uid": unknown_pod([message, *map(str, killed)])["uid"],
             },
             "spec": {"nodeName": ""},
             "status": _kept(status, _KEPT) | {"conditions": [*conditions_of(status.get("conditions"))]},

@@ -344,10 +344,7 @@ class Landing:
                 self._received[tp] = Landed(records[-1].offset + 1, records[-1].timestamp)
 
     def _has_reconnected(self, tp: TopicPartition, first: int | None) -> bool:
-        """Note the leader's connection. Return True if the log may be another.
-
-        That can be after a new leader, an offset that went back, or a lost connection.
-        """
+        """Note the leader's connection; return True if it, the leader or the offset shows that the log may be new."""
         connection = aiokafka_fixes.leader_connection(self._consumer, tp)
         if connection is None:
             return first is not None
